@@ -1,0 +1,2 @@
+//! An HTTP reverse proxy on Nezumi.
+fn main() {}

@@ -1,0 +1,5 @@
+//! How a runtime is built, entered and left.
+
+mod handle;
+
+pub use handle::{Handle, TryCurrentError};

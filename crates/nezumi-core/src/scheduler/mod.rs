@@ -1,0 +1,5 @@
+//! Who runs what, and when.
+
+mod home;
+
+pub use home::Home;

@@ -1,0 +1,24 @@
+//! The one switch between the standard library and the model checkers.
+//!
+//! Every lock-free structure of Nezumi takes its atomics, cells, locks and threads from here. An ordinary build gets
+//! the standard library's; `--cfg nezumi_loom` gets loom's, `--cfg nezumi_shuttle` shuttle's. No other crate of the
+//! workspace names a model checker outside its tests.
+//!
+//! Beside the switch stand the few primitives that everything above needs: [`CachePadded`], [`Parker`] and
+//! [`FastRand`].
+//!
+//! What a model cannot express is said where it is worked around: loom treats `SeqCst` accesses as `AcqRel` and honours
+//! only `fence(SeqCst)`; shuttle treats every ordering as `SeqCst`.
+
+pub mod cell;
+pub mod hint;
+pub mod sync;
+pub mod thread;
+
+mod pad;
+mod parker;
+mod rand;
+
+pub use pad::CachePadded;
+pub use parker::Parker;
+pub use rand::FastRand;

@@ -1,0 +1,132 @@
+//! Atomics, `Arc`, and locks that know no poison.
+
+#[cfg(nezumi_loom)]
+pub use loom::sync::Arc;
+#[cfg(nezumi_shuttle)]
+pub use shuttle::sync::Arc;
+#[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+pub use std::sync::Arc;
+
+/// Atomic integers and pointers, fences, and the orderings they take.
+pub mod atomic {
+    #[cfg(nezumi_loom)]
+    pub use loom::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    #[cfg(nezumi_shuttle)]
+    pub use shuttle::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+    pub use std::sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+}
+
+#[cfg(nezumi_loom)]
+use loom::sync as imp;
+#[cfg(nezumi_shuttle)]
+use shuttle::sync as imp;
+#[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+use std::sync as imp;
+
+use std::fmt;
+use std::time::Duration;
+
+/// The guard of a [`Mutex`].
+pub type MutexGuard<'a, T> = imp::MutexGuard<'a, T>;
+
+/// A mutual exclusion lock. A panic while it is held does not poison it: what Nezumi guards is consistent at every
+/// point where code that could panic runs.
+#[derive(Default)]
+pub struct Mutex<T>(imp::Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// Wraps `value`.
+    #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+    #[inline]
+    pub const fn new(value: T) -> Self {
+        Self(imp::Mutex::new(value))
+    }
+
+    /// Wraps `value`.
+    #[cfg(any(nezumi_loom, nezumi_shuttle))]
+    pub fn new(value: T) -> Self {
+        Self(imp::Mutex::new(value))
+    }
+
+    /// Waits for the lock.
+    #[inline]
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes the lock if it is free.
+    #[inline]
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Reaches the value without locking, which `&mut` makes needless.
+    #[inline]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes the value out.
+    #[inline]
+    pub fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Mutex<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.try_lock() {
+            Some(guard) => f.debug_tuple("Mutex").field(&&*guard).finish(),
+            None => f.write_str("Mutex(<locked>)"),
+        }
+    }
+}
+
+/// A condition variable for a [`Mutex`].
+#[derive(Debug, Default)]
+pub struct Condvar(imp::Condvar);
+
+impl Condvar {
+    /// A condition variable that nobody waits on.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(imp::Condvar::new())
+    }
+
+    /// Releases the lock, waits to be notified, takes the lock again. May return spuriously.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Like [`wait`](Self::wait), for `timeout` at the most. The flag says whether the time ran out.
+    pub fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: Duration,
+    ) -> (MutexGuard<'a, T>, bool) {
+        let (guard, result) =
+            self.0.wait_timeout(guard, timeout).unwrap_or_else(|poisoned| poisoned.into_inner());
+        (guard, result.timed_out())
+    }
+
+    /// Wakes one waiter.
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    /// Wakes every waiter.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}

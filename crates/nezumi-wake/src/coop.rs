@@ -1,0 +1,271 @@
+//! How much a task may do before it lets others run.
+//!
+//! A scheduler gives each poll of a task a budget of 128. Every future of the runtime that makes progress spends one;
+//! when nothing is left it answers `Pending` although it could go on, and has its task woken after the next driver turn.
+//! Code outside a scheduler, and code under [`unconstrained`], has no budget and is never held up.
+
+use crate::defer;
+use pin_project_lite::pin_project;
+use std::cell::Cell;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// What is left to spend; `None` inside means that nothing is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget(Option<u8>);
+
+impl Budget {
+    /// What each poll of a task starts with.
+    #[must_use]
+    pub const fn initial() -> Self {
+        Self(Some(128))
+    }
+
+    /// No limit.
+    #[must_use]
+    pub const fn unconstrained() -> Self {
+        Self(None)
+    }
+
+    /// Whether anything is left.
+    #[must_use]
+    pub const fn has_remaining(self) -> bool {
+        !matches!(self.0, Some(0))
+    }
+}
+
+thread_local! {
+    static BUDGET: Cell<Budget> = const { Cell::new(Budget::unconstrained()) };
+}
+
+/// Sets the budget of this thread, and returns what stood there.
+#[inline]
+pub fn replace(budget: Budget) -> Budget {
+    // A destructor of another thread-local may run this after ours is gone; there is no budget then.
+    BUDGET.try_with(|cell| cell.replace(budget)).unwrap_or(Budget::unconstrained())
+}
+
+#[inline]
+fn current() -> Budget {
+    BUDGET.try_with(Cell::get).unwrap_or(Budget::unconstrained())
+}
+
+struct Reset(Budget);
+
+impl Drop for Reset {
+    fn drop(&mut self) {
+        replace(self.0);
+    }
+}
+
+/// Runs `f` with the budget of one poll.
+#[inline]
+pub fn budget<R>(f: impl FnOnce() -> R) -> R {
+    with_budget(Budget::initial(), f)
+}
+
+/// Runs `f` without a budget.
+#[inline]
+pub fn with_unconstrained<R>(f: impl FnOnce() -> R) -> R {
+    with_budget(Budget::unconstrained(), f)
+}
+
+#[inline]
+fn with_budget<R>(budget: Budget, f: impl FnOnce() -> R) -> R {
+    let _reset = Reset(replace(budget));
+    f()
+}
+
+/// Whether the current task may go on without yielding. True where nothing is counted.
+///
+/// A loop that does work of its own between awaits can ask this and yield when the answer is no.
+#[inline]
+#[must_use]
+pub fn has_budget_remaining() -> bool {
+    current().has_remaining()
+}
+
+/// Gives the unit of budget back if it is dropped before [`made_progress`](Self::made_progress): a future that turns out
+/// to be pending has spent nothing.
+#[derive(Debug)]
+#[must_use]
+pub struct RestoreOnPending(Cell<Budget>);
+
+impl RestoreOnPending {
+    /// Says that the future went on, so that what it spent stays spent.
+    #[inline]
+    pub fn made_progress(&self) {
+        self.0.set(Budget::unconstrained());
+    }
+}
+
+impl Drop for RestoreOnPending {
+    #[inline]
+    fn drop(&mut self) {
+        let budget = self.0.get();
+        if budget != Budget::unconstrained() {
+            replace(budget);
+        }
+    }
+}
+
+/// Spends one unit. `Pending` when none is left: the task will be woken after a driver turn.
+///
+/// For futures that are made of parts which know no budget.
+#[inline]
+pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
+    let budget = current();
+    match budget.0 {
+        None => Poll::Ready(RestoreOnPending(Cell::new(budget))),
+        Some(0) => {
+            exhausted(cx);
+            Poll::Pending
+        }
+        Some(left) => {
+            replace(Budget(Some(left - 1)));
+            Poll::Ready(RestoreOnPending(Cell::new(budget)))
+        }
+    }
+}
+
+#[cold]
+fn exhausted(cx: &Context<'_>) {
+    defer::forced_yield();
+    defer::defer(cx.waker());
+}
+
+/// `Pending` when nothing is left, as [`poll_proceed`], without spending. For macros that poll several futures.
+#[inline]
+pub fn poll_budget_available(cx: &mut Context<'_>) -> Poll<()> {
+    if has_budget_remaining() {
+        Poll::Ready(())
+    } else {
+        exhausted(cx);
+        Poll::Pending
+    }
+}
+
+/// Spends one unit of budget, and yields if there was none.
+///
+/// For a task that computes for long between awaits: called in its loop, it lets the others run at a fair rate.
+///
+/// # Cancel safety
+///
+/// Cancelled before it completes, it has spent nothing.
+pub async fn consume_budget() {
+    let mut spent = false;
+    poll_fn(move |cx| {
+        if spent {
+            return Poll::Ready(());
+        }
+        let coop = ready!(poll_proceed(cx));
+        coop.made_progress();
+        spent = true;
+        Poll::Ready(())
+    })
+    .await;
+}
+
+pin_project! {
+    /// The future of [`unconstrained`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Unconstrained<F> {
+        #[pin]
+        inner: F,
+    }
+}
+
+impl<F: Future> Future for Unconstrained<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let inner = self.project().inner;
+        with_unconstrained(|| inner.poll(cx))
+    }
+}
+
+/// Lets `inner` run without a budget, so that it is never made to yield while it could go on.
+pub fn unconstrained<F>(inner: F) -> Unconstrained<F> {
+    Unconstrained { inner }
+}
+
+pin_project! {
+    /// The future of [`cooperative`].
+    #[derive(Debug)]
+    #[must_use = "futures do nothing unless polled"]
+    pub struct Coop<F> {
+        #[pin]
+        inner: F,
+    }
+}
+
+impl<F: Future> Future for Coop<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let coop = ready!(poll_proceed(cx));
+        let output = ready!(self.project().inner.poll(cx));
+        coop.made_progress();
+        Poll::Ready(output)
+    }
+}
+
+/// Makes a future that knows no budget spend one unit each time it completes.
+pub fn cooperative<F: Future>(inner: F) -> Coop<F> {
+    Coop { inner }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Wake, Waker};
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn exactly_128_then_pending_and_a_wake() {
+        let wakes = Arc::new(Wakes::default());
+        let waker = Waker::from(wakes.clone());
+        let mut cx = Context::from_waker(&waker);
+        budget(|| {
+            for _ in 0..128 {
+                assert!(has_budget_remaining());
+                match poll_proceed(&mut cx) {
+                    Poll::Ready(coop) => coop.made_progress(),
+                    Poll::Pending => panic!("the budget ended early"),
+                }
+            }
+            assert!(!has_budget_remaining());
+            assert!(poll_proceed(&mut cx).is_pending());
+            assert!(with_unconstrained(|| poll_proceed(&mut cx).is_ready()));
+        });
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+        assert!(poll_proceed(&mut cx).is_ready());
+    }
+
+    #[test]
+    fn a_pending_future_spends_nothing() {
+        let mut cx = Context::from_waker(Waker::noop());
+        budget(|| {
+            let before = current();
+            drop(poll_proceed(&mut cx));
+            assert_eq!(current(), before);
+            assert!(pin!(cooperative(std::future::pending::<()>())).poll(&mut cx).is_pending());
+            assert_eq!(current(), before);
+            assert!(pin!(cooperative(async {})).poll(&mut cx).is_ready());
+            assert_eq!(current(), Budget(Some(127)));
+        });
+    }
+}

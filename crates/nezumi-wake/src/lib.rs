@@ -1,0 +1,23 @@
+//! Waker plumbing that needs no runtime.
+//!
+//! - [`AtomicWaker`]: one waker, stored by one side, taken by any.
+//! - [`WakeList`]: wakers collected under a lock, woken after it.
+//! - [`coop`]: how much a task may do before it must let others run.
+//! - [`defer`]: wakes that wait until the I/O driver has been looked at.
+//! - [`entered`]: whether this thread drives tasks, and so may not block.
+//! - [`block_on`]: runs one future on this thread, by parking it.
+//!
+//! Nothing here knows a task, a queue or a scheduler; the scheduler tells this crate what it must know through
+//! thread-locals that are const-initialised and have no destructor.
+
+pub mod coop;
+pub mod defer;
+pub mod entered;
+
+mod atomic_waker;
+mod block_on;
+mod wake_list;
+
+pub use atomic_waker::AtomicWaker;
+pub use block_on::{block_on, block_on_timeout};
+pub use wake_list::WakeList;

@@ -1,0 +1,1 @@
+//! Nezumi under the name of Tokio.
