@@ -71,7 +71,10 @@ impl AtomicWaker {
             Ok(_) => self.store(waker),
             // Somebody is waking right now, perhaps with the waker of before: have the task look again. Or another
             // registration is under way: the one that gave way must not be lost.
-            Err(_) => waker.wake_by_ref(),
+            Err(_) => {
+                waker.wake_by_ref();
+                nezumi_prim::hint::spin_loop();
+            }
         }
     }
 
