@@ -1,0 +1,37 @@
+//! What receiving from a oneshot channel can answer instead of a value.
+
+use std::error::Error;
+use std::fmt;
+
+/// The sender is gone, and sent nothing; or the receiver was closed before it did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecvError(pub(super) ());
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("channel closed")
+    }
+}
+
+impl Error for RecvError {}
+
+/// Why [`try_recv`](super::Receiver::try_recv) has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TryRecvError {
+    /// Nothing was sent yet; it may still be.
+    Empty,
+
+    /// Nothing will come: the sender is gone, the receiver was closed, or the value was received before.
+    Closed,
+}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "channel empty",
+            Self::Closed => "channel closed",
+        })
+    }
+}
+
+impl Error for TryRecvError {}
