@@ -1,0 +1,561 @@
+//! Permits, handed out in batches, first come, first served.
+//!
+//! Called by `semaphore`, `mutex`, `rwlock`, `once_cell` and the bounded `mpsc`. Knows nothing of what the permits stand
+//! for.
+//!
+//! Promise: an acquire that could be served is served; nobody overtakes the head of the queue; permits granted to a
+//! future that is dropped go on to those who wait.
+//!
+//! One word holds everything that the fast paths need: `permits << 2 | WAITERS | CLOSED`. While nobody waits, acquiring is
+//! one CAS and releasing one `fetch_add`. WAITERS says that the queue is not empty: then the permits in the word belong to
+//! the head of the queue, and nobody takes them but the holder of the queue's lock. So a waiter needs no partial share
+//! of its own: it is granted all it asked for at once, and until then it holds nothing that could be lost.
+//!
+//!     acquirer                                   releaser
+//!     A1 lock the queue                          R1 fetch_add permits (release)
+//!     A2 CAS: set WAITERS, unless enough there   R2 saw WAITERS: lock the queue,
+//!     A3 link the node, unlock                      grant to the heads while the permits last
+//!
+//! Both write the one word, so one comes first. A2 first: R1 sees WAITERS, and R2 waits for A3. R1 first: A2's CAS fails
+//! or finds the permits. A releaser that knows beforehand that somebody waits skips R1 and hands its permits to the heads
+//! directly.
+//!
+//! WAITERS changes only under the lock, is set exactly while the queue is not empty when the lock is free, and every write
+//! of the word is a read-modify-write. Hence whoever reads the word with Acquire sees what every releaser before wrote (the
+//! release sequence is never broken), and may pass the permits on.
+//!
+//! A node belongs to the lock while it is linked. The granter unlinks it and takes its waker, and only then, as its last
+//! touch of the node, sets `granted`: from there on the node is its future's alone, which may free it without locking.
+//!
+//! Tests: `tests` below, property `behaves_like_a_fair_counter` in `semaphore`; loom: `models` below, one for each pair of
+//! acquire, release, drop of an acquire, and close.
+
+use nezumi_prim::cell::UnsafeCell;
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use nezumi_prim::sync::{Mutex, MutexGuard};
+use nezumi_queue::list::{Link, LinkedList, Links};
+use nezumi_wake::{WakeList, coop};
+use pin_project_lite::pin_project;
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, Waker, ready};
+
+const CLOSED: usize = 0b01;
+const WAITERS: usize = 0b10;
+const SHIFT: u32 = 2;
+
+/// The semaphore under all others.
+pub(crate) struct Semaphore {
+    /// `permits << SHIFT | WAITERS | CLOSED`.
+    word: AtomicUsize,
+    queue: Mutex<LinkedList<Waiter>>,
+}
+
+/// Says that a [`Semaphore`](crate::Semaphore) was closed while, or before, permits were asked of it.
+#[derive(Debug)]
+pub struct AcquireError(());
+
+/// Why permits could not be had at once.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TryAcquireError {
+    /// The semaphore is [closed](crate::Semaphore::close) and gives out no more permits.
+    Closed,
+
+    /// There are not enough permits, or others have been waiting for longer.
+    NoPermits,
+}
+
+impl Semaphore {
+    /// How many permits there may be. The same limit as Tokio's.
+    pub(crate) const MAX_PERMITS: usize = usize::MAX >> 3;
+
+    const_fn! {
+        /// A semaphore with `permits` permits, at most [`MAX_PERMITS`](Self::MAX_PERMITS).
+        #[track_caller]
+        pub(crate) fn new(permits: usize) -> Self {
+            assert!(
+                permits <= Self::MAX_PERMITS,
+                "a semaphore may not have more than MAX_PERMITS permits (usize::MAX >> 3)"
+            );
+            Self { word: AtomicUsize::new(permits << SHIFT), queue: Mutex::new(LinkedList::new()) }
+        }
+    }
+
+    const_fn! {
+        /// A semaphore without permits that is closed from the start.
+        pub(crate) fn new_closed() -> Self {
+            Self { word: AtomicUsize::new(CLOSED), queue: Mutex::new(LinkedList::new()) }
+        }
+    }
+
+    /// How many permits a newcomer could have. None while others wait: what there is then is theirs.
+    pub(crate) fn available_permits(&self) -> usize {
+        let word = self.word.load(Ordering::Acquire);
+        if word & WAITERS == 0 { word >> SHIFT } else { 0 }
+    }
+
+    /// Whether [`close`](Self::close) was called.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.word.load(Ordering::Acquire) & CLOSED != 0
+    }
+
+    /// Takes `permits` if they are there and nobody waits. No permits are there unless it is closed.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn try_acquire(&self, permits: usize) -> Result<(), TryAcquireError> {
+        assert_in_range(permits);
+        self.take(permits)
+    }
+
+    #[inline]
+    fn take(&self, permits: usize) -> Result<(), TryAcquireError> {
+        let need = permits << SHIFT;
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & CLOSED != 0 {
+                return Err(TryAcquireError::Closed);
+            }
+            if need == 0 {
+                return Ok(());
+            }
+            if word & WAITERS != 0 || word < need {
+                return Err(TryAcquireError::NoPermits);
+            }
+            // Acquire: pairs with the Release in `release` and `settle`; what their callers wrote is visible to ours.
+            match self.word.compare_exchange_weak(word, word - need, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Waits until `permits` can be had at once, behind all who asked before.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn acquire(&self, permits: usize) -> Acquire<'_> {
+        assert_in_range(permits);
+        Acquire { semaphore: self, queued: false, waiter: Waiter::new(permits) }
+    }
+
+    /// Adds permits, and serves those at the head of the queue whom they suffice.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn release(&self, permits: usize) {
+        if permits == 0 {
+            return;
+        }
+        assert!(
+            permits <= Self::MAX_PERMITS,
+            "cannot add more than MAX_PERMITS permits ({})",
+            Self::MAX_PERMITS
+        );
+        // Relaxed: only a hint which of the two ways is the shorter.
+        if self.word.load(Ordering::Relaxed) & WAITERS != 0 {
+            return self.serve(self.queue.lock(), permits);
+        }
+        // Release: pairs with the Acquire in `take` and `grant`.
+        let before = self.word.fetch_add(permits << SHIFT, Ordering::Release);
+        assert_no_overflow(before, permits);
+        if before & WAITERS != 0 {
+            // Somebody came to wait since: the permits in the word are theirs.
+            self.serve(self.queue.lock(), 0);
+        }
+    }
+
+    /// Takes up to `permits` out of the world, and returns how many. Those who wait are not robbed.
+    pub(crate) fn forget_permits(&self, permits: usize) -> usize {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let taken = if word & WAITERS == 0 { permits.min(word >> SHIFT) } else { 0 };
+            if taken == 0 {
+                return 0;
+            }
+            let rest = word - (taken << SHIFT);
+            // Acquire: as in `take`.
+            match self.word.compare_exchange_weak(word, rest, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return taken,
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// Refuses all who wait and all who come. Permits that are out can still be released.
+    pub(crate) fn close(&self) {
+        let mut wakers = Wakers::new();
+        let mut queue = self.queue.lock();
+        // From here on nobody joins the queue (`enqueue` looks under the lock), so the loop ends. Release: pairs with the
+        // Acquire in `is_closed` and `poll_queued`.
+        self.word.fetch_or(CLOSED, Ordering::Release);
+        loop {
+            while wakers.can_push() {
+                let Some(waiter) = queue.pop_front() else { break };
+                // SAFETY: it was linked and the lock is held; it is not touched after this.
+                wakers.push(unsafe { waiter.as_ref().take_waker() });
+            }
+            let emptied = queue.is_empty();
+            if emptied {
+                self.word.fetch_and(!WAITERS, Ordering::Release);
+            }
+            drop(queue);
+            if emptied {
+                return wakers.wake_last();
+            }
+            wakers.wake();
+            queue = self.queue.lock();
+        }
+    }
+
+    /// Serves the heads of the queue with the permits in the word and `in_hand` more, and wakes them.
+    #[cold]
+    #[track_caller]
+    fn serve<'a>(&'a self, mut queue: MutexGuard<'a, LinkedList<Waiter>>, mut in_hand: usize) {
+        let mut wakers = Wakers::new();
+        loop {
+            let (before, served_all) = self.grant(&mut queue, in_hand, &mut wakers);
+            drop(queue);
+            if served_all {
+                wakers.wake_last();
+                return assert_no_overflow(before, in_hand);
+            }
+            in_hand = 0;
+            wakers.wake();
+            queue = self.queue.lock();
+        }
+    }
+
+    /// Grants to the heads while the permits last and `wakers` has room. Returns the word as it was, and whether all are
+    /// served who can be.
+    fn grant(&self, queue: &mut LinkedList<Waiter>, in_hand: usize, wakers: &mut Wakers) -> (usize, bool) {
+        // Acquire: pairs with the Release of every releaser whose permits we pass on.
+        let word = self.word.load(Ordering::Acquire);
+        let mut left = (word >> SHIFT) + in_hand;
+        let mut served_all = true;
+        while let Some(head) = queue.front() {
+            // SAFETY: it is linked and the lock is held, so its future has not freed it.
+            let waiter = unsafe { head.as_ref() };
+            if waiter.permits > left {
+                break;
+            }
+            if !wakers.can_push() {
+                served_all = false;
+                break;
+            }
+            left -= waiter.permits;
+            queue.pop_front();
+            wakers.push(waiter.take_waker());
+            // The last touch: the future may free the node at once. Release: pairs with the Acquire in `is_granted`; hands on
+            // what the releasers wrote.
+            waiter.granted.store(true, Ordering::Release);
+        }
+        // The word may have grown since it was read. It is changed by the difference, never overwritten: whoever added to it
+        // saw WAITERS and comes after us.
+        let mut change = left.wrapping_sub(word >> SHIFT) << SHIFT;
+        if word & WAITERS != 0 && queue.is_empty() {
+            change = change.wrapping_sub(WAITERS);
+        }
+        if change != 0 {
+            // Release: pairs with the Acquire in `take` and `grant`; some of `in_hand` may be among it.
+            self.word.fetch_add(change, Ordering::Release);
+        }
+        (word, served_all)
+    }
+
+    /// Joins the queue, unless the permits can be had by now.
+    #[cold]
+    fn enqueue(&self, waiter: Pin<&Waiter>, cx: &Context<'_>) -> Poll<Result<(), AcquireError>> {
+        // Before the lock: to clone is to run the user's code. Declared first, so that it is dropped after the lock, too.
+        let waker = cx.waker().clone();
+        let mut queue = self.queue.lock();
+        let need = waiter.permits << SHIFT;
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & CLOSED != 0 {
+                return Poll::Ready(Err(AcquireError(())));
+            }
+            if word & WAITERS != 0 {
+                break;
+            }
+            let enough = word >= need;
+            let next = if enough { word - need } else { word | WAITERS };
+            // Acquire: as in `take`.
+            match self.word.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) if enough => return Poll::Ready(Ok(())),
+                Ok(_) => break,
+                Err(seen) => word = seen,
+            }
+        }
+        let unwoken = waiter.replace_waker(waker);
+        debug_assert!(unwoken.is_none(), "a waiter that is not queued holds no waker");
+        // SAFETY: the future queues once and is pinned; its drop takes the node out, or finds it granted, which unlinked it.
+        unsafe { queue.push_back(NonNull::from(waiter.get_ref())) };
+        Poll::Pending
+    }
+
+    /// What a queued waiter finds: granted, refused, or still waiting, with the waker of `cx` from now on.
+    fn poll_queued(&self, waiter: Pin<&Waiter>, cx: &Context<'_>) -> Poll<Result<(), AcquireError>> {
+        if let Poll::Ready(result) = self.outcome(&waiter) {
+            return Poll::Ready(result);
+        }
+        let mut fresh = None;
+        loop {
+            let queue = self.queue.lock();
+            if let Poll::Ready(result) = self.outcome(&waiter) {
+                drop(queue);
+                return Poll::Ready(result);
+            }
+            if waiter.would_wake(cx.waker()) {
+                drop(queue);
+                return Poll::Pending;
+            }
+            if let Some(fresh) = fresh.take() {
+                let stale = waiter.replace_waker(fresh);
+                drop(queue);
+                drop(stale);
+                return Poll::Pending;
+            }
+            drop(queue);
+            fresh = Some(cx.waker().clone());
+        }
+    }
+
+    fn outcome(&self, waiter: &Waiter) -> Poll<Result<(), AcquireError>> {
+        if self.is_closed() {
+            // Even if it was granted before: its drop gives the permits back.
+            Poll::Ready(Err(AcquireError(())))
+        } else if waiter.is_granted() {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Pending
+        }
+    }
+
+    /// A waiter goes away before it could tell whether it was granted.
+    #[cold]
+    fn abandon(&self, waiter: Pin<&Waiter>) {
+        if !waiter.is_granted() {
+            let mut queue = self.queue.lock();
+            if !waiter.is_granted() {
+                let node = NonNull::from(waiter.get_ref());
+                let was_head = queue.front() == Some(node);
+                // SAFETY: the node is live, it is in this list or (closed) in none, and the lock is held.
+                unsafe { queue.remove(node) };
+                let waker = waiter.take_waker();
+                if was_head {
+                    // Those behind may ask for less; or none is left, and WAITERS must go.
+                    self.serve(queue, 0);
+                } else {
+                    drop(queue);
+                }
+                return drop(waker);
+            }
+        }
+        self.release(waiter.permits);
+    }
+}
+
+impl fmt::Debug for Semaphore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Semaphore").field("permits", &self.available_permits()).finish()
+    }
+}
+
+#[inline]
+#[track_caller]
+fn assert_in_range(permits: usize) {
+    assert!(
+        permits <= Semaphore::MAX_PERMITS,
+        "a semaphore may not have more than MAX_PERMITS permits ({})",
+        Semaphore::MAX_PERMITS
+    );
+}
+
+/// The word has two bits of room above `MAX_PERMITS`: what was added in excess has not touched the flags.
+#[inline]
+#[track_caller]
+fn assert_no_overflow(before: usize, added: usize) {
+    assert!(
+        added == 0 || (before >> SHIFT) + added <= Semaphore::MAX_PERMITS,
+        "number of added permits ({added}) would overflow MAX_PERMITS ({})",
+        Semaphore::MAX_PERMITS
+    );
+}
+
+/// A place in the queue.
+struct Waiter {
+    links: Links,
+    /// How many it waits for. Never changes.
+    permits: usize,
+    granted: AtomicBool,
+    /// Under the lock while linked, the future's before and after.
+    waker: UnsafeCell<Option<Waker>>,
+}
+
+// SAFETY: `links` is a field of the type `Links`, which only the list touches.
+unsafe impl Link for Waiter {
+    const OFFSET: usize = std::mem::offset_of!(Waiter, links);
+}
+
+// SAFETY: the waker may be moved to any thread, and is touched only under the lock, or by the future, which is borrowed
+// exclusively when it touches it. The other fields are `Send` and `Sync`.
+unsafe impl Send for Waiter {}
+// SAFETY: as above.
+unsafe impl Sync for Waiter {}
+
+impl Waiter {
+    #[inline]
+    fn new(permits: usize) -> Self {
+        Self { links: Links::new(), permits, granted: AtomicBool::new(false), waker: UnsafeCell::new(None) }
+    }
+
+    fn is_granted(&self) -> bool {
+        // Acquire: pairs with the Release in `grant`.
+        self.granted.load(Ordering::Acquire)
+    }
+
+    /// Call it under the lock, as the two below.
+    fn take_waker(&self) -> Option<Waker> {
+        // SAFETY: the queue's lock is held, which guards the waker.
+        self.waker.with_mut(|waker| unsafe { (*waker).take() })
+    }
+
+    fn replace_waker(&self, fresh: Waker) -> Option<Waker> {
+        // SAFETY: as above.
+        self.waker.with_mut(|waker| unsafe { (*waker).replace(fresh) })
+    }
+
+    fn would_wake(&self, waker: &Waker) -> bool {
+        // SAFETY: as above. `will_wake` compares two pointers and runs no code of the user's.
+        self.waker.with(|mine| unsafe { (*mine).as_ref().is_some_and(|mine| mine.will_wake(waker)) })
+    }
+}
+
+pin_project! {
+    /// Waits for permits. Dropped when queued, it leaves the queue; dropped when granted but not polled since, the permits go
+    /// back.
+    #[must_use = "futures do nothing unless polled"]
+    pub(crate) struct Acquire<'a> {
+        semaphore: &'a Semaphore,
+        // Whether the waiter has joined the queue and has not yet told the caller that it was granted.
+        queued: bool,
+        #[pin]
+        waiter: Waiter,
+    }
+
+    impl PinnedDrop for Acquire<'_> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if *this.queued {
+                this.semaphore.abandon(this.waiter.as_ref());
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Acquire<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Acquire")
+            .field("permits", &self.waiter.permits)
+            .field("queued", &self.queued)
+            .finish()
+    }
+}
+
+impl Future for Acquire<'_> {
+    type Output = Result<(), AcquireError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let coop = ready!(coop::poll_proceed(cx));
+        let this = self.project();
+        let waiter = this.waiter.as_ref();
+        let result = if *this.queued {
+            ready!(this.semaphore.poll_queued(waiter, cx))
+        } else {
+            match this.semaphore.take(waiter.permits) {
+                Ok(()) => Ok(()),
+                Err(TryAcquireError::Closed) => Err(AcquireError(())),
+                Err(TryAcquireError::NoPermits) => match this.semaphore.enqueue(waiter, cx) {
+                    Poll::Ready(result) => result,
+                    Poll::Pending => {
+                        *this.queued = true;
+                        return Poll::Pending;
+                    }
+                },
+            }
+        };
+        if result.is_ok() {
+            // The permits are the caller's now.
+            *this.queued = false;
+        }
+        coop.made_progress();
+        Poll::Ready(result)
+    }
+}
+
+/// Wakers to be woken once the lock is released, by the batch. A waker that panics between two batches must not keep the
+/// rest of the queue from being served: its panic waits for the last batch.
+struct Wakers {
+    list: WakeList,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl Wakers {
+    fn new() -> Self {
+        Self { list: WakeList::new(), panic: None }
+    }
+
+    fn can_push(&self) -> bool {
+        self.list.can_push()
+    }
+
+    fn push(&mut self, waker: Option<Waker>) {
+        if let Some(waker) = waker {
+            self.list.push(waker);
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.list.wake_all())) {
+            self.panic.get_or_insert(payload);
+        }
+    }
+
+    fn wake_last(mut self) {
+        if self.panic.is_none() {
+            return self.list.wake_all();
+        }
+        self.wake();
+        if let Some(payload) = self.panic.take() {
+            resume_unwind(payload);
+        }
+    }
+}
+
+impl fmt::Display for AcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("semaphore closed")
+    }
+}
+
+impl Error for AcquireError {}
+
+impl fmt::Display for TryAcquireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TryAcquireError::Closed => "semaphore closed",
+            TryAcquireError::NoPermits => "no permits available",
+        })
+    }
+}
+
+impl Error for TryAcquireError {}
+
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests;
+
+#[cfg(all(test, nezumi_loom))]
+mod models;

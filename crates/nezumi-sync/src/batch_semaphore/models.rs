@@ -1,0 +1,175 @@
+use super::Semaphore;
+use loom::future::block_on;
+use nezumi_prim::cell::UnsafeCell;
+use nezumi_prim::sync::Arc;
+use nezumi_prim::thread::spawn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+/// A semaphore of one permit, and what the permit guards.
+struct Guarded {
+    semaphore: Semaphore,
+    value: UnsafeCell<usize>,
+}
+
+impl Guarded {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { semaphore: Semaphore::new(1), value: UnsafeCell::new(0) })
+    }
+
+    /// Loom reports it if two do this at once.
+    fn touch(&self) {
+        // SAFETY: the caller holds the only permit.
+        self.value.with_mut(|value| unsafe { *value += 1 });
+    }
+
+    async fn visit(&self) {
+        self.semaphore.acquire(1).await.unwrap();
+        self.touch();
+        self.semaphore.release(1);
+    }
+}
+
+/// Loom's cells are not `Sync` by themselves.
+unsafe impl Sync for Guarded {}
+unsafe impl Send for Guarded {}
+
+/// Polls `future` once, and drops it.
+async fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+}
+
+#[test]
+fn one_permit_excludes() {
+    loom::model(|| {
+        let guarded = Guarded::new();
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let guarded = guarded.clone();
+                spawn(move || block_on(guarded.visit()))
+            })
+            .collect();
+        block_on(guarded.visit());
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(guarded.semaphore.available_permits(), 1);
+        guarded.value.with(|value| assert_eq!(unsafe { *value }, 3));
+    });
+}
+
+#[test]
+fn release_meets_acquire() {
+    loom::model(|| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let semaphore = semaphore.clone();
+                spawn(move || semaphore.release(1))
+            })
+            .collect();
+        block_on(semaphore.acquire(2)).unwrap();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert_eq!(semaphore.available_permits(), 0);
+    });
+}
+
+#[test]
+fn try_acquire_never_takes_what_is_not_there() {
+    loom::model(|| {
+        let guarded = Guarded::new();
+        let thread = {
+            let guarded = guarded.clone();
+            spawn(move || {
+                if guarded.semaphore.try_acquire(1).is_ok() {
+                    guarded.touch();
+                    guarded.semaphore.release(1);
+                }
+            })
+        };
+        block_on(guarded.visit());
+        thread.join().unwrap();
+        assert_eq!(guarded.semaphore.available_permits(), 1);
+    });
+}
+
+#[test]
+fn a_dropped_acquire_loses_no_permit() {
+    loom::model(|| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let quitter = {
+            let semaphore = semaphore.clone();
+            spawn(move || {
+                if block_on(poll_once(semaphore.acquire(1))).is_ready() {
+                    semaphore.release(1);
+                }
+            })
+        };
+        let releaser = {
+            let semaphore = semaphore.clone();
+            spawn(move || semaphore.release(1))
+        };
+        // Whether the permit came to us directly or through the quitter, it comes.
+        block_on(semaphore.acquire(1)).unwrap();
+        quitter.join().unwrap();
+        releaser.join().unwrap();
+        assert_eq!(semaphore.available_permits(), 0);
+    });
+}
+
+#[test]
+fn a_large_acquire_dropped_lets_the_small_one_through() {
+    loom::model(|| {
+        let semaphore = Arc::new(Semaphore::new(1));
+        let quitter = {
+            let semaphore = semaphore.clone();
+            spawn(move || assert!(block_on(poll_once(semaphore.acquire(2))).is_pending()))
+        };
+        block_on(semaphore.acquire(1)).unwrap();
+        quitter.join().unwrap();
+        assert_eq!(semaphore.available_permits(), 0);
+    });
+}
+
+#[test]
+fn close_refuses_whoever_it_meets() {
+    loom::model(|| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let closer = {
+            let semaphore = semaphore.clone();
+            spawn(move || semaphore.close())
+        };
+        let releaser = {
+            let semaphore = semaphore.clone();
+            spawn(move || semaphore.release(1))
+        };
+        let kept = usize::from(block_on(semaphore.acquire(1)).is_ok());
+        closer.join().unwrap();
+        releaser.join().unwrap();
+        assert_eq!(semaphore.available_permits(), 1 - kept);
+        block_on(semaphore.acquire(1)).unwrap_err();
+    });
+}
+
+#[test]
+fn forgetting_does_not_rob_a_waiter() {
+    loom::model(|| {
+        let semaphore = Arc::new(Semaphore::new(0));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let semaphore = semaphore.clone();
+                spawn(move || {
+                    semaphore.release(1);
+                    semaphore.forget_permits(1)
+                })
+            })
+            .collect();
+        let taken = usize::from(block_on(poll_once(semaphore.acquire(1))).is_ready());
+        let forgotten: usize = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        assert_eq!(semaphore.available_permits(), 2 - taken - forgotten);
+    });
+}
