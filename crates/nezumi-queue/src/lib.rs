@@ -1,7 +1,18 @@
 //! The queues of the scheduler, and the list that waiters hang in.
 //!
+//! - [`Ring`]: one worker's own queue, both ends for its owner, batches for thieves.
+//! - [`Batch`]: an owned chain of items; how they travel between queues.
 //! - [`list`]: an intrusive doubly linked list of pinned nodes, for whoever keeps waiters under a lock.
 //!
-//! Nothing here knows a waker, a task or a runtime.
+//! Nothing here knows a waker, a task or a runtime: the queues hold whatever owned pointer is an [`Item`], and chain
+//! items through the one link word that each of them brings along. An item in a `Ring` leaves its link alone.
 
 pub mod list;
+
+mod batch;
+mod item;
+mod ring;
+
+pub use batch::Batch;
+pub use item::Item;
+pub use ring::{Busy, Ring, Steal};
