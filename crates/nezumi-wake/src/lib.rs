@@ -5,6 +5,7 @@
 //! - [`coop`]: how much a task may do before it must let others run.
 //! - [`defer`]: wakes that wait until the I/O driver has been looked at.
 //! - [`entered`]: whether this thread drives tasks, and so may not block.
+//! - [`rng`]: fair choices, repeatable where a runtime was seeded.
 //! - [`block_on`]: runs one future on this thread, by parking it.
 //!
 //! Nothing here knows a task, a queue or a scheduler; the scheduler tells this crate what it must know through
@@ -13,6 +14,7 @@
 pub mod coop;
 pub mod defer;
 pub mod entered;
+pub mod rng;
 
 mod atomic_waker;
 mod block_on;

@@ -1,1 +1,3 @@
-//! Not written yet.
+//! What a program calls to start work.
+
+pub mod task_local;
