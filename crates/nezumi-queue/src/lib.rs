@@ -1,6 +1,8 @@
 //! The queues of the scheduler, and the list that waiters hang in.
 //!
 //! - [`Ring`]: one worker's own queue, both ends for its owner, batches for thieves.
+//! - [`Relay`]: batches that did not fit into a ring.
+//! - [`Inject`]: the way in from outside the workers.
 //! - [`Batch`]: an owned chain of items; how they travel between queues.
 //! - [`list`]: an intrusive doubly linked list of pinned nodes, for whoever keeps waiters under a lock.
 //!
@@ -10,9 +12,13 @@
 pub mod list;
 
 mod batch;
+mod inject;
 mod item;
+mod relay;
 mod ring;
 
 pub use batch::Batch;
+pub use inject::Inject;
 pub use item::Item;
+pub use relay::Relay;
 pub use ring::{Busy, Ring, Steal};

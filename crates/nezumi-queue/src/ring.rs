@@ -9,8 +9,10 @@
 //! **One word.** All cursors live in one `AtomicU64`, each 16 bits wide and running freely over its wrap, and every
 //! operation is one CAS on it:
 //!
-//!     slots    ... [ free ][ being copied out ][   live   ][ free ] ...
-//!                          ^ steal             ^ head      ^ tail            HOT: the item before `tail` is hot
+//! ```text
+//! slots    ... [ free ][ being copied out ][   live   ][ free ] ...
+//!                      ^ steal             ^ head      ^ tail            HOT: the item before `tail` is hot
+//! ```
 //!
 //! | operation | who | CAS on the word | slots |
 //! |---|---|---|---|
