@@ -93,6 +93,53 @@ impl<T: fmt::Debug> fmt::Debug for Mutex<T> {
     }
 }
 
+/// The guard of readers of an [`RwLock`].
+pub type RwLockReadGuard<'a, T> = imp::RwLockReadGuard<'a, T>;
+/// The guard of the writer of an [`RwLock`].
+pub type RwLockWriteGuard<'a, T> = imp::RwLockWriteGuard<'a, T>;
+
+/// A lock for many readers or one writer. A panic while it is held does not poison it.
+#[derive(Default)]
+pub struct RwLock<T>(imp::RwLock<T>);
+
+impl<T> RwLock<T> {
+    /// Wraps `value`.
+    pub fn new(value: T) -> Self {
+        Self(imp::RwLock::new(value))
+    }
+
+    /// Waits until no writer holds it, and reads. A thread that reads already may wait forever, behind a writer.
+    #[inline]
+    pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Waits until nobody holds it, and writes.
+    #[inline]
+    pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Reads if no writer holds it.
+    #[inline]
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        match self.0.try_read() {
+            Ok(guard) => Some(guard),
+            Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(std::sync::TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for RwLock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.try_read() {
+            Some(guard) => f.debug_tuple("RwLock").field(&&*guard).finish(),
+            None => f.write_str("RwLock(<locked>)"),
+        }
+    }
+}
+
 /// A condition variable for a [`Mutex`].
 #[derive(Debug, Default)]
 pub struct Condvar(imp::Condvar);

@@ -27,6 +27,9 @@ mod hand_polled;
 mod testing;
 
 pub mod oneshot;
+pub mod watch;
+
+mod waiters;
 
 mod batch_semaphore;
 

@@ -1,0 +1,95 @@
+//! Loom: every order of changing, waiting and going away.
+
+use super::channel;
+use loom::future::block_on;
+use nezumi_prim::thread;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+#[test]
+fn a_change_ends_the_wait() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        let thread = thread::spawn(move || tx.send(1).unwrap());
+        assert!(block_on(rx.changed()).is_ok());
+        assert_eq!(*rx.borrow(), 1);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn two_changes_and_the_end_are_seen_in_order() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        let thread = thread::spawn(move || {
+            tx.send(1).unwrap();
+            tx.send(2).unwrap();
+        });
+        let mut last = 0;
+        while block_on(rx.changed()).is_ok() {
+            let now = *rx.borrow_and_update();
+            assert!(now > last);
+            last = now;
+        }
+        assert_eq!(last, 2);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn two_senders_wake_one_receiver() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        let other = tx.clone();
+        let a = thread::spawn(move || tx.send_modify(|value| *value += 1));
+        let b = thread::spawn(move || other.send_modify(|value| *value += 1));
+        while block_on(rx.changed()).is_ok() {}
+        assert_eq!(*rx.borrow(), 2);
+        a.join().unwrap();
+        b.join().unwrap();
+    });
+}
+
+#[test]
+fn two_receivers_of_one_list_are_both_woken() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        // Eight clones come before the next one shares the list of the first.
+        let clones: Vec<_> = (0..7).map(|_| rx.clone()).collect();
+        let mut other = rx.clone();
+        drop(clones);
+        let a = thread::spawn(move || block_on(other.changed()).unwrap());
+        let b = thread::spawn(move || tx.send(1).unwrap());
+        block_on(rx.changed()).unwrap();
+        a.join().unwrap();
+        b.join().unwrap();
+    });
+}
+
+#[test]
+fn a_dropped_wait_races_the_wake() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(0);
+        let thread = thread::spawn(move || tx.send(1).unwrap());
+        {
+            let mut wait = pin!(rx.changed());
+            let _ = wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        }
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn the_last_receiver_ends_the_senders_wait() {
+    loom::model(|| {
+        let (tx, rx) = channel(0);
+        let other = rx.clone();
+        let a = thread::spawn(move || drop(rx));
+        let b = thread::spawn(move || drop(other));
+        block_on(tx.closed());
+        assert!(tx.send(1).is_err());
+        a.join().unwrap();
+        b.join().unwrap();
+    });
+}
