@@ -34,7 +34,7 @@ use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nezumi_prim::sync::{Mutex, MutexGuard};
 use nezumi_queue::list::{Link, LinkedList, Links};
-use nezumi_wake::{WakeList, coop};
+use nezumi_wake::{WakeList, block_on, coop, entered};
 use pin_project_lite::pin_project;
 use std::any::Any;
 use std::error::Error;
@@ -140,6 +140,18 @@ impl Semaphore {
     pub(crate) fn acquire(&self, permits: usize) -> Acquire<'_> {
         assert_in_range(permits);
         Acquire { semaphore: self, queued: false, waiter: Waiter::new(permits) }
+    }
+
+    /// [`acquire`](Self::acquire) for a thread that may block.
+    #[track_caller]
+    pub(crate) fn blocking_acquire(&self, permits: usize) -> Result<(), AcquireError> {
+        entered::assert_may_block();
+        // Without waiting if that is possible: `block_on` allocates.
+        match self.try_acquire(permits) {
+            Ok(()) => Ok(()),
+            Err(TryAcquireError::Closed) => Err(AcquireError(())),
+            Err(TryAcquireError::NoPermits) => block_on(self.acquire(permits)),
+        }
     }
 
     /// Adds permits, and serves those at the head of the queue whom they suffice.
@@ -468,6 +480,7 @@ impl fmt::Debug for Acquire<'_> {
 impl Future for Acquire<'_> {
     type Output = Result<(), AcquireError>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let coop = ready!(coop::poll_proceed(cx));
         let this = self.project();

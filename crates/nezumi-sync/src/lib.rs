@@ -32,5 +32,7 @@ pub mod watch;
 mod waiters;
 
 mod batch_semaphore;
+mod semaphore;
 
 pub use batch_semaphore::{AcquireError, TryAcquireError};
+pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
