@@ -397,6 +397,12 @@ fn assert_no_overflow(before: usize, added: usize) {
     );
 }
 
+/// Where a lock finds its semaphore closed, which it never does.
+#[cold]
+pub(crate) fn never_closed() -> ! {
+    unreachable!("the semaphore of a lock is never closed")
+}
+
 /// A place in the queue.
 struct Waiter {
     links: Links,

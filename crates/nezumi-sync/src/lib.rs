@@ -21,6 +21,8 @@
 
 #[macro_use]
 mod const_fn;
+#[macro_use]
+mod see_through;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod hand_polled;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
@@ -32,7 +34,14 @@ pub mod watch;
 mod waiters;
 
 mod batch_semaphore;
+mod mutex;
+mod rwlock;
 mod semaphore;
 
 pub use batch_semaphore::{AcquireError, TryAcquireError};
+pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard, TryLockError};
+pub use rwlock::{
+    OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockMappedWriteGuard,
+    RwLockReadGuard, RwLockWriteGuard,
+};
 pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
