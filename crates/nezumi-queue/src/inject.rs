@@ -19,7 +19,7 @@
 //! |---|---|---|
 //! | `arrivals` | producers (CAS), token holder (swap) | push releases the item and its link; the swap acquires. SeqCst, for the idle protocol, as in `ring` |
 //! | `arrivals == CLOSED` | closer, with the token, once | a push that sees it is refused; no one overwrites it |
-//! | `token` | consumers (swap), holder (store) | acquire / release: hands the line over |
+//! | `token` | consumers (CAS), holder (store) | acquire / release: hands the line over |
 //! | `line_len` | token holder | SeqCst store and load, for the idle protocol |
 //! | `pushed`, `taken` | producers before their CAS / token holder | for `len` only; `taken` releases, so that `pushed` is never behind it |
 //!
@@ -29,12 +29,16 @@
 //! stranded in between.
 //!
 //! Tests: `one_thread_is_first_in_first_out`, `behaves_like_a_deque`, `closing_refuses_and_keeps`,
-//! `many_threads_lose_and_double_nothing`.
+//! `many_threads_lose_and_double_nothing`. Models: `two_producers_and_a_consumer`, `a_stalled_producer_hides_nobody`,
+//! `two_consumers`, `a_push_races_the_close`, `a_close_races_a_consumer`, `a_push_races_the_last_look`,
+//! `a_take_races_the_last_look`.
 
+#[cfg(all(test, nezumi_loom))]
+mod models;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod tests;
 
-use crate::{Batch, Item};
+use crate::{Batch, Item, look};
 use nezumi_prim::CachePadded;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
@@ -236,7 +240,7 @@ impl<T: Item> Shard<T> {
 
     #[inline]
     fn is_empty(&self) -> bool {
-        let arrivals = self.door.arrivals.load(SeqCst);
+        let arrivals = look::chain(&self.door.arrivals, SeqCst);
         (arrivals.is_null() || arrivals == CLOSED) && self.line.line_len.load(SeqCst) == 0
     }
 
@@ -255,7 +259,7 @@ impl<T: Item> Shard<T> {
     unsafe fn push_chain(&self, newest: NonNull<()>, oldest: NonNull<()>, len: usize) -> bool {
         // Before the CAS, so that no take can count an item first.
         self.door.pushed.fetch_add(len, Relaxed);
-        let mut arrivals = self.door.arrivals.load(Relaxed);
+        let mut arrivals = look::chain(&self.door.arrivals, Relaxed);
         while arrivals != CLOSED {
             // SAFETY: ours until the CAS.
             unsafe { T::link(oldest) }.store(arrivals, Relaxed);
@@ -296,7 +300,7 @@ impl<T: Item> Shard<T> {
     ///
     /// The caller holds the token.
     unsafe fn gather(&self, mark: *mut ()) {
-        let seen = self.door.arrivals.load(Relaxed);
+        let seen = look::chain(&self.door.arrivals, Relaxed);
         if seen == CLOSED || seen == mark {
             return;
         }
@@ -329,7 +333,7 @@ impl<T: Item> Line<T> {
     #[inline]
     fn try_hold(&self) -> bool {
         // Acquire: pairs with the release in `let_go`; the line is as its last holder left it.
-        !self.token.load(Relaxed) && !self.token.swap(true, Acquire)
+        self.token.compare_exchange(false, true, Acquire, Relaxed).is_ok()
     }
 
     /// Takes the token, and waits for it: its holders keep it for a few hundred instructions.

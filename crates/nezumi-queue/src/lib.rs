@@ -14,6 +14,7 @@ pub mod list;
 mod batch;
 mod inject;
 mod item;
+mod look;
 mod relay;
 mod ring;
 

@@ -11,7 +11,7 @@
 //! against say that one sleeps, fence, look at `len`.
 //!
 //! Tests: `a_batch_comes_out_as_it_went_in`, `a_long_batch_is_cut`, `every_shard_is_searched`,
-//! `many_threads_lose_and_double_nothing`.
+//! `many_threads_lose_and_double_nothing`. Models: `batch_against_batch`, `a_push_races_the_last_look`.
 
 use crate::{Batch, Item};
 use nezumi_prim::CachePadded;
@@ -184,5 +184,67 @@ mod tests {
         }
         let count = u64::from(3 * 4 * batches);
         assert_eq!(sum.into_inner(), count * (count - 1) / 2);
+    }
+}
+
+#[cfg(all(test, nezumi_loom))]
+mod models {
+    use super::Relay;
+    use crate::Batch;
+    use crate::item::tests::Num;
+    use crate::look::check;
+    use loom::thread;
+    use nezumi_prim::sync::Arc;
+    use nezumi_prim::sync::atomic::{AtomicBool, Ordering, fence};
+
+    fn batch(values: std::ops::Range<u32>) -> Batch<Num> {
+        let mut batch = Batch::new();
+        values.for_each(|value| batch.push_back(Num::new(value)));
+        batch
+    }
+
+    fn values(mut batch: Batch<Num>) -> Vec<u32> {
+        std::iter::from_fn(|| batch.pop_front()).map(|num| num.value()).collect()
+    }
+
+    #[test]
+    fn batch_against_batch() {
+        check(|| {
+            let relay = Arc::new(Relay::new(2));
+            relay.push(batch(0..1), 1);
+            let threads = [1, 3].map(|first| {
+                let relay = relay.clone();
+                thread::spawn(move || {
+                    relay.push(batch(first..first + 2), first as usize / 2);
+                    relay.pop(0).map(values).expect("as many pops as pushes, and one more was there")
+                })
+            });
+            let mut got: Vec<u32> = threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
+            got.extend(relay.pop(0).map(values).expect("one is left"));
+            assert!(relay.is_empty() && relay.pop(0).is_none());
+            got.sort_unstable();
+            assert_eq!(got, [0, 1, 2, 3, 4], "each once");
+        });
+    }
+
+    #[test]
+    fn a_push_races_the_last_look() {
+        check(|| {
+            let relay = Arc::new(Relay::new(1));
+            let asleep = Arc::new(AtomicBool::new(false));
+            let sleeper = {
+                let (relay, asleep) = (relay.clone(), asleep.clone());
+                thread::spawn(move || {
+                    asleep.store(true, Ordering::Relaxed);
+                    fence(Ordering::SeqCst);
+                    !relay.is_empty()
+                })
+            };
+            relay.push(batch(0..1), 0);
+            fence(Ordering::SeqCst);
+            let sees_sleeper = asleep.load(Ordering::Relaxed);
+            let sees_work = sleeper.join().unwrap();
+            assert!(sees_sleeper || sees_work, "one of the two sees the other");
+        });
     }
 }

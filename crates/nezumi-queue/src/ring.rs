@@ -43,18 +43,24 @@
 //! does, and it allows the caller to put a SeqCst look at the idle word, or a `fence(SeqCst)` and any look, behind it.
 //! `is_empty` and `len` are SeqCst for the same reason, from the sleeper's side.
 //!
-//! Tests: `behaves_like_a_deque`, also from cursors about to wrap; `many_threads_lose_and_double_nothing`.
+//! Tests: `behaves_like_a_deque`, also from cursors about to wrap; `many_threads_lose_and_double_nothing`. Models:
+//! `owner_at_both_ends_and_two_thieves`, `a_stalled_thief_keeps_its_slots`, `cursors_wrap_under_a_thief`,
+//! `a_thief_is_robbed`, `a_robbed_thief_has_less_room`, `overflow_races_a_thief`, `a_batch_races_a_thief`,
+//! `two_rescuers_and_the_owner`, `a_last_hot_item_is_left`, `a_push_races_the_last_look`; and, so that the checker is
+//! known to have teeth, `canary`: the deque whose owner reads one end before it moves the other.
 
 mod cursors;
+#[cfg(all(test, nezumi_loom))]
+mod models;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod tests;
 
-use crate::{Batch, Item};
+use crate::{Batch, Item, look};
 use cursors::Cursors;
 use nezumi_prim::CachePadded;
 use nezumi_prim::cell::UnsafeCell;
-use nezumi_prim::sync::atomic::AtomicU64;
 use nezumi_prim::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use nezumi_prim::sync::atomic::{AtomicU64, Ordering};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -133,7 +139,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        Cursors::from(self.cursors.load(SeqCst)).live()
+        self.look(SeqCst).live()
     }
 
     /// Whether nothing was in the queue at some moment during the call.
@@ -147,14 +153,14 @@ impl<T: Item, const N: usize> Ring<T, N> {
     #[inline]
     #[must_use]
     pub fn room(&self) -> usize {
-        N - Cursors::from(self.cursors.load(Relaxed)).used()
+        N - self.look(Relaxed).used()
     }
 
     /// Whether the newest item is hot.
     #[inline]
     #[must_use]
     pub fn has_hot(&self) -> bool {
-        Cursors::from(self.cursors.load(Relaxed)).is_hot()
+        self.look(Relaxed).is_hot()
     }
 
     /// Adds `item` as the newest, and says how many are in the queue with it. A `hot` item is for `pop_hot`, until another
@@ -170,7 +176,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
     #[inline]
     pub unsafe fn push_back(&self, item: T, hot: bool) -> Result<usize, T> {
         // Acquire: pairs with the release CAS of the thief that last read the slot we are about to write.
-        let mut now = Cursors::from(self.cursors.load(Acquire));
+        let mut now = self.look(Acquire);
         if now.used() == N {
             return Err(item);
         }
@@ -194,7 +200,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
     /// The caller is the owner.
     pub unsafe fn push_batch(&self, batch: &mut Batch<T>) -> usize {
         // Acquire: as in `push_back`.
-        let now = Cursors::from(self.cursors.load(Acquire));
+        let now = self.look(Acquire);
         let count = batch.len().min(N - now.used());
         for index in 0..count {
             let Some(item) = batch.pop_front_raw() else { unreachable!("a batch holds `len` items") };
@@ -214,7 +220,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
     /// The caller is the owner.
     #[inline]
     pub unsafe fn pop_front(&self) -> Option<T> {
-        let mut now = Cursors::from(self.cursors.load(Relaxed));
+        let mut now = self.look(Relaxed);
         while now.live() > 0 {
             match self.cas(now, now.popped_front(1)) {
                 // SAFETY: the slot was live, so it holds an item; the CAS took it out of `head..tail`, and only we, the
@@ -233,7 +239,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
     /// The caller is the owner.
     #[inline]
     pub unsafe fn pop_back(&self) -> Option<T> {
-        let mut now = Cursors::from(self.cursors.load(Relaxed));
+        let mut now = self.look(Relaxed);
         while now.live() > 0 {
             let next = now.popped_back();
             match self.cas(now, next) {
@@ -252,7 +258,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
     /// The caller is the owner.
     #[inline]
     pub unsafe fn pop_hot(&self) -> Option<T> {
-        let mut now = Cursors::from(self.cursors.load(Relaxed));
+        let mut now = self.look(Relaxed);
         while now.is_hot() {
             let next = now.popped_back();
             match self.cas(now, next) {
@@ -271,7 +277,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
     ///
     /// The caller is the owner.
     pub unsafe fn take_half(&self) -> Option<Batch<T>> {
-        let mut now = Cursors::from(self.cursors.load(Relaxed));
+        let mut now = self.look(Relaxed);
         loop {
             let count = now.live() / 2;
             if now.is_being_copied() || count == 0 {
@@ -297,7 +303,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
     pub unsafe fn steal_into(&self, dst: &Ring<T, N>, take_hot: bool) -> Steal<T> {
         debug_assert!(!ptr::eq(self, dst), "nobody steals from himself");
         // Acquire: as in `push_back`. Room that thieves of `dst` give back later does not matter.
-        let room = Cursors::from(dst.cursors.load(Acquire));
+        let room = dst.look(Acquire);
         let (claimed, count) = match self.claim(take_hot, 1 + N - room.used()) {
             Ok(Some(claim)) => claim,
             Ok(None) => return Steal::Empty,
@@ -333,9 +339,14 @@ impl<T: Item, const N: usize> Ring<T, N> {
         Ok(batch)
     }
 
+    #[inline]
+    fn look(&self, order: Ordering) -> Cursors {
+        Cursors::from(look::cursors(&self.cursors, order))
+    }
+
     /// Claims half of what is there, at most `max`: the cursors before the claim, and how many.
     fn claim(&self, take_hot: bool, max: usize) -> Result<Option<(Cursors, usize)>, Busy> {
-        let mut now = Cursors::from(self.cursors.load(Relaxed));
+        let mut now = self.look(Relaxed);
         for _ in 0..CLAIM_TRIES {
             let live = now.live();
             let left_to_owner = live == 1 && now.is_hot() && !take_hot;
@@ -357,7 +368,7 @@ impl<T: Item, const N: usize> Ring<T, N> {
 
     /// Gives the slots of a claim back, once they have been read.
     fn release(&self) {
-        let mut now = Cursors::from(self.cursors.load(Relaxed));
+        let mut now = self.look(Relaxed);
         loop {
             // Release: pairs with the load in the pushes; our reads of the slots come before the owner's next writes.
             match self.cursors.compare_exchange_weak(now.bits(), now.released().bits(), Release, Relaxed) {
