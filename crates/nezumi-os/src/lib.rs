@@ -1,1 +1,7 @@
-//! TODO
+//! Sockets, pipes and file descriptors on the Nezumi runtime.
+//!
+//! Everything here holds a resource of the OS together with its registration with the runtime's I/O driver
+//! (`evented`), tries its operation, and waits for the driver where that would block. Programs use the crate `nezumi`.
+
+mod evented;
+pub mod net;
