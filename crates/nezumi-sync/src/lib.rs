@@ -28,6 +28,7 @@ mod hand_polled;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod testing;
 
+pub mod broadcast;
 pub mod oneshot;
 pub mod watch;
 

@@ -1,0 +1,98 @@
+//! A channel from any number of senders to any number of receivers, each of which gets every value.
+//!
+//! A receiver gets what is sent after it came into being, by [`channel`] or by [`Sender::subscribe`], in the order in which
+//! it is sent, cloned. A value is kept until every receiver has got it.
+//!
+//! # Lagging
+//!
+//! The channel keeps no more than `capacity` values, rounded up to a power of two: a sender never waits for a slow receiver,
+//! but overwrites the oldest value. A receiver that comes too late for some values is told how many it missed, by
+//! [`RecvError::Lagged`](error::RecvError::Lagged), and goes on with the oldest one that is still there.
+//!
+//! # Closing
+//!
+//! When the last [`Sender`] is gone, receivers get what is left, and then
+//! [`RecvError::Closed`](error::RecvError::Closed). When the last [`Receiver`] is gone, [`Sender::send`] fails, until somebody
+//! subscribes again.
+//!
+//! # Examples
+//!
+//! ```
+//! use nezumi::sync::broadcast;
+//! use nezumi::sync::broadcast::error::RecvError;
+//!
+//! # #[nezumi::main]
+//! # async fn main() {
+//! let (tx, mut rx) = broadcast::channel(2);
+//! let mut other = tx.subscribe();
+//! tx.send(10).unwrap();
+//! assert_eq!(rx.recv().await, Ok(10));
+//! tx.send(20).unwrap();
+//! tx.send(30).unwrap();
+//! // `other` did not come for 10 in time.
+//! assert_eq!(other.recv().await, Err(RecvError::Lagged(1)));
+//! assert_eq!(other.recv().await, Ok(20));
+//! assert_eq!(other.recv().await, Ok(30));
+//! drop(tx);
+//! assert_eq!(other.recv().await, Err(RecvError::Closed));
+//! # }
+//! ```
+
+// How it works.
+//
+// A ring of slots, and a tail behind a lock: where the next value goes, how many receivers there are, and which of them
+// wait. A send takes the tail's lock once; a receiver that finds its value in its slot takes that slot's lock only (`slot`
+// says who may touch what).
+//
+// Promise: each receiver gets every value sent since it joined, once and in order, or is told how many it missed; a receiver
+// that waits is woken by the next value, and by the end.
+//
+//     sender, holding the tail's lock          receiver, holding the tail's lock
+//     S1 put the value into its slot           R1 is the tail where I stand? else look in the slot again
+//     S2 move the tail on, take the waiters    R2 join the waiters
+//
+// Both happen under one lock, so one is first. Wakers run after it is released.
+//
+// Tests: `tests` (with a property against a plain reference) and `models` (loom) in this directory.
+
+pub mod error;
+mod receiver;
+mod sender;
+mod shared;
+mod slot;
+
+#[cfg(all(test, nezumi_loom))]
+mod models;
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests;
+
+pub use receiver::Receiver;
+pub use sender::{Sender, WeakSender};
+
+use nezumi_prim::sync::Arc;
+use shared::Shared;
+
+/// Makes a channel that keeps the last `capacity` values, rounded up to a power of two.
+///
+/// # Panics
+///
+/// If `capacity` is 0 or more than `usize::MAX / 2`.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::broadcast;
+///
+/// # #[nezumi::main]
+/// # async fn main() {
+/// let (tx, mut a) = broadcast::channel(16);
+/// let mut b = tx.subscribe();
+/// tx.send("both get this").unwrap();
+/// assert_eq!(a.recv().await.unwrap(), b.recv().await.unwrap());
+/// # }
+/// ```
+#[track_caller]
+pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let shared = Arc::new(Shared::new(capacity, 1));
+    (Sender::first(Arc::clone(&shared)), Receiver::new(shared, 0))
+}

@@ -1,0 +1,147 @@
+//! Loom: every order of sending, receiving, lagging and going away.
+
+use super::channel;
+use super::error::{RecvError, TryRecvError};
+use loom::future::block_on;
+use nezumi_prim::sync::Arc;
+use nezumi_prim::thread;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+#[test]
+fn a_sent_value_ends_the_wait() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(2);
+        let thread = thread::spawn(move || tx.send(Arc::new(7)).unwrap());
+        assert_eq!(*block_on(rx.recv()).unwrap(), 7);
+        assert_eq!(block_on(rx.recv()).unwrap_err(), RecvError::Closed);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn two_receivers_get_both_values() {
+    loom::model(|| {
+        let (tx, mut a) = channel::<Arc<u8>>(2);
+        let mut b = tx.subscribe();
+        let thread = thread::spawn(move || {
+            assert_eq!(*block_on(b.recv()).unwrap(), 1);
+            assert_eq!(*block_on(b.recv()).unwrap(), 2);
+        });
+        tx.send(Arc::new(1)).unwrap();
+        tx.send(Arc::new(2)).unwrap();
+        assert_eq!((*a.try_recv().unwrap(), *a.try_recv().unwrap()), (1, 2));
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn two_senders_lose_nothing() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(2);
+        let other = tx.clone();
+        let a = thread::spawn(move || drop(tx.send(1)));
+        let b = thread::spawn(move || drop(other.send(2)));
+        let sum = block_on(rx.recv()).unwrap() + block_on(rx.recv()).unwrap();
+        assert_eq!(sum, 3);
+        assert_eq!(block_on(rx.recv()), Err(RecvError::Closed));
+        a.join().unwrap();
+        b.join().unwrap();
+    });
+}
+
+#[test]
+fn overwriting_races_reading() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(1);
+        tx.send(Arc::new(0)).unwrap();
+        let thread = thread::spawn(move || {
+            tx.send(Arc::new(1)).unwrap();
+            tx.send(Arc::new(2)).unwrap();
+        });
+        let mut accounted = 0;
+        loop {
+            match block_on(rx.recv()) {
+                Ok(value) => {
+                    assert_eq!(*value, accounted);
+                    accounted += 1;
+                }
+                Err(RecvError::Lagged(missed)) => accounted += missed,
+                Err(RecvError::Closed) => break,
+            }
+        }
+        assert_eq!(accounted, 3);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn the_last_two_readers_race_the_next_value() {
+    loom::model(|| {
+        let (tx, mut a) = channel(1);
+        let mut b = tx.subscribe();
+        tx.send(Arc::new(0)).unwrap();
+        let first = thread::spawn(move || a.try_recv().is_ok());
+        let second = thread::spawn(move || b.try_recv().is_ok());
+        tx.send(Arc::new(1)).ok();
+        first.join().unwrap();
+        second.join().unwrap();
+    });
+}
+
+#[test]
+fn a_receiver_that_goes_races_the_next_value() {
+    loom::model(|| {
+        let (tx, rx) = channel(1);
+        let mut other = tx.subscribe();
+        tx.send(Arc::new(0)).unwrap();
+        let thread = thread::spawn(move || drop(rx));
+        tx.send(Arc::new(1)).unwrap();
+        assert_eq!(other.try_recv().unwrap_err(), TryRecvError::Lagged(1));
+        assert_eq!(*other.try_recv().unwrap(), 1);
+        thread.join().unwrap();
+        assert!(tx.is_empty());
+    });
+}
+
+#[test]
+fn a_dropped_wait_races_the_wake() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(1);
+        let thread = thread::spawn(move || tx.send(Arc::new(7)).unwrap());
+        let received = {
+            let mut wait = pin!(rx.recv());
+            wait.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready()
+        };
+        thread.join().unwrap();
+        assert_eq!(rx.try_recv().is_ok(), !received);
+    });
+}
+
+#[test]
+fn the_last_receiver_ends_the_senders_wait() {
+    loom::model(|| {
+        let (tx, rx) = channel::<u8>(1);
+        let other = tx.subscribe();
+        let a = thread::spawn(move || drop(rx));
+        let b = thread::spawn(move || drop(other));
+        block_on(tx.closed());
+        assert!(tx.send(1).is_err());
+        a.join().unwrap();
+        b.join().unwrap();
+    });
+}
+
+#[test]
+fn upgrading_races_the_last_sender() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(1);
+        let weak = tx.downgrade();
+        let thread = thread::spawn(move || drop(tx));
+        let sent = weak.upgrade().is_some_and(|tx| tx.send(7).is_ok());
+        thread.join().unwrap();
+        assert_eq!(block_on(rx.recv()).is_ok(), sent);
+        assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+    });
+}
