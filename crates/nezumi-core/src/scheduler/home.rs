@@ -24,6 +24,11 @@ impl Home {
         todo!()
     }
 
+    /// Whether this thread is at home here: `Home::current` would return the same shard. Counts nothing.
+    pub fn is_current(&self) -> bool {
+        todo!()
+    }
+
     /// The timers of this shard.
     pub fn timers(&self) -> &crate::timer::Timers {
         todo!()

@@ -1,0 +1,162 @@
+//! One timer, as a future sees it.
+//!
+//! Called by `time::Sleep`, inside which it lives. Converts the deadline to ticks, finds the shard whose wheel the node hangs
+//! in, and takes the node out when the future goes.
+//!
+//! A new entry touches nothing but the reference count of its shard; the wheel hears of it at the first poll, and a
+//! reset of an entry that is not pending waits for the next poll, too. At that poll it moves to the shard of the thread that
+//! polls, if it is of the same runtime: there the lock is free, and the deadline is looked at first.
+//!
+//! Tests: `time` in the integration tests, and those of `timers`.
+
+use super::node::{CLOSED, FIRED, IDLE, Node, UNARMED, is_pending};
+use super::timers::Armed;
+use crate::scheduler::Home;
+use nezumi_prim::sync::atomic::Ordering;
+use pin_project_lite::pin_project;
+use std::fmt;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+pin_project! {
+    /// A deadline, and the task that waits for it.
+    ///
+    /// Not `Unpin`: once polled, the wheel points into it.
+    #[project(!Unpin)]
+    pub struct Entry {
+        deadline: Instant,
+        // The runtime whose clock counts; the shard in whose wheel `node` hangs while it is pending.
+        home: Home,
+        #[pin]
+        node: Node,
+    }
+
+    impl PinnedDrop for Entry {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            // Acquire: whoever ended the wait is done with the node.
+            if is_pending(this.node.state.load(Ordering::Acquire)) {
+                // SAFETY: we own the node, and `home` is the one it was armed with.
+                unsafe { this.home.timers().cancel(NonNull::from(&*this.node)) };
+            }
+        }
+    }
+}
+
+/// The runtime was shut down before the deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShutDown;
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("deadline", &self.deadline).field("node", &self.node).finish()
+    }
+}
+
+impl Entry {
+    /// An entry that is not armed yet. The clock of `home`'s runtime tells it the time.
+    #[must_use]
+    pub fn new(home: Home, deadline: Instant) -> Self {
+        Self { deadline, home, node: Node::new() }
+    }
+
+    /// The instant at which the wait ends.
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// Whether the wait has ended. An entry that was neither polled nor reset has not begun to wait.
+    #[must_use]
+    pub fn is_elapsed(&self) -> bool {
+        match self.node.state.load(Ordering::Acquire) {
+            FIRED | CLOSED => true,
+            // A reset is taken up at the next poll. Until then the clock knows.
+            UNARMED => {
+                let clock = self.home.clock();
+                clock.deadline_ms(self.deadline) <= clock.now_ms()
+            }
+            _ => false,
+        }
+    }
+
+    /// Waits for the deadline. May be polled again after it has answered, and answers the same.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime was shut down first.
+    pub fn poll_elapsed(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ShutDown>> {
+        let this = self.project();
+        let node = NonNull::from(&*this.node);
+        // Acquire: pairs with the Release of `fire`, after which the node is ours again.
+        match this.node.state.load(Ordering::Acquire) {
+            FIRED => return Poll::Ready(Ok(())),
+            CLOSED => return Poll::Ready(Err(ShutDown)),
+            IDLE | UNARMED => ready!(arm(this.home, node, *this.deadline, cx)),
+            // SAFETY: we own the node, which was armed with `home`.
+            _ if unsafe { this.home.timers().renew(node, cx.waker()) } => return Poll::Pending,
+            _ => {}
+        }
+        // It has ended since we looked.
+        match this.node.state.load(Ordering::Acquire) {
+            CLOSED => Poll::Ready(Err(ShutDown)),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Sets a new deadline.
+    ///
+    /// A pending entry stays so, and keeps the task that it wakes; any other is armed by its next poll. Pushing a pending
+    /// deadline further out, the usual case, takes no lock.
+    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        let this = self.project();
+        *this.deadline = deadline;
+        if is_pending(this.node.state.load(Ordering::Acquire)) {
+            let deadline_ms = this.home.clock().deadline_ms(deadline);
+            if this.node.push_later(deadline_ms) {
+                return;
+            }
+            // SAFETY: we own the node, which was armed with `home`.
+            match unsafe { this.home.timers().bring_forward(NonNull::from(&*this.node), deadline_ms) } {
+                Armed::Pending { first } => {
+                    if first {
+                        this.home.timer_armed(deadline_ms);
+                    }
+                    return;
+                }
+                Armed::Due | Armed::Closed => {}
+            }
+        }
+        // Relaxed: the node hangs nowhere, so it is nobody else's.
+        this.node.state.store(UNARMED, Ordering::Relaxed);
+    }
+}
+
+/// Puts a node that is not pending into the wheel of this thread's shard.
+fn arm(home: &mut Home, node: NonNull<Node>, deadline: Instant, cx: &Context<'_>) -> Poll<()> {
+    let deadline_ms = home.clock().deadline_ms(deadline);
+    if !home.is_current() {
+        move_here(home);
+    }
+    // SAFETY: our caller owns the node, which is pinned, not pending, and cancelled when it is dropped.
+    match unsafe { home.timers().arm(node, deadline_ms, cx.waker()) } {
+        Armed::Pending { first } => {
+            if first {
+                home.timer_armed(deadline_ms);
+            }
+            Poll::Pending
+        }
+        Armed::Due | Armed::Closed => Poll::Ready(()),
+    }
+}
+
+#[cold]
+fn move_here(home: &mut Home) {
+    if let Some(here) = Home::current() {
+        if here.same_runtime(home) {
+            *home = here;
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! The races of a timer: with a worker that falls asleep, with its own firing, with the drop of its owner.
+
+use super::node::{CLOSED, FIRED, Node, is_pending};
+use super::timers::{Armed, Timers};
+use super::NEVER;
+use nezumi_prim::Parker;
+use nezumi_prim::sync::Arc;
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::ptr::NonNull;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+/// A waker that counts wakes and says, by its reference count, whether it was dropped.
+fn waker(count: &Arc<AtomicUsize>) -> Waker {
+    static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, dropped);
+    unsafe fn clone(data: *const ()) -> RawWaker {
+        // SAFETY: `data` came out of `Arc::into_raw`, and this waker's count is left as it is.
+        let count = unsafe { std::mem::ManuallyDrop::new(Arc::from_raw(data.cast::<AtomicUsize>())) };
+        RawWaker::new(Arc::into_raw(Arc::clone(&count)).cast(), &VTABLE)
+    }
+    unsafe fn wake(data: *const ()) {
+        // SAFETY: handed on.
+        unsafe {
+            wake_by_ref(data);
+            dropped(data);
+        }
+    }
+    unsafe fn wake_by_ref(data: *const ()) {
+        // SAFETY: the count is alive as long as the waker.
+        unsafe { (*data.cast::<AtomicUsize>()).fetch_add(1, Ordering::Release) };
+    }
+    unsafe fn dropped(data: *const ()) {
+        // SAFETY: takes back this waker's count.
+        drop(unsafe { Arc::from_raw(data.cast::<AtomicUsize>()) });
+    }
+    // SAFETY: the table's functions keep to the contract of `RawWaker`, with the count of an `Arc`.
+    unsafe { Waker::new(Arc::into_raw(Arc::clone(count)).cast(), &VTABLE) }
+}
+
+/// A node on the heap that one thread owns.
+struct Timer {
+    timers: Arc<Timers>,
+    node: NonNull<Node>,
+}
+
+// SAFETY: as for an entry: the owner may be on any thread.
+unsafe impl Send for Timer {}
+
+impl Timer {
+    fn armed(timers: &Arc<Timers>, deadline_ms: u64, waker: &Waker) -> (Self, Armed) {
+        let node = NonNull::from(Box::leak(Box::new(Node::new())));
+        let timer = Timer { timers: timers.clone(), node };
+        // SAFETY: the node is ours, on the heap, and cancelled by `drop`.
+        let armed = unsafe { timers.arm(node, deadline_ms, waker) };
+        (timer, armed)
+    }
+
+    fn node(&self) -> &Node {
+        // SAFETY: freed only in `drop`.
+        unsafe { self.node.as_ref() }
+    }
+
+    fn state(&self) -> u64 {
+        self.node().state.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        // As an entry does it: without the lock if the wait has ended.
+        if is_pending(self.state()) {
+            // SAFETY: the node is ours.
+            unsafe { self.timers.cancel(self.node) };
+        }
+        // SAFETY: it is not pending, so nobody else knows it.
+        drop(unsafe { Box::from_raw(self.node.as_ptr()) });
+    }
+}
+
+/// A worker that sleeps on these timers, and whom the armer wakes as the scheduler does.
+struct Sleeper {
+    timers: Timers,
+    idle: AtomicBool,
+    parker: Parker,
+}
+
+/// How long the modelled worker sleeps when it knows of no deadline: for ever.
+fn sleep_until_armed(sleeper: &Sleeper, settle: bool) {
+    if settle {
+        sleeper.timers.settle();
+    }
+    sleeper.idle.store(true, Ordering::Relaxed);
+    fence(Ordering::SeqCst);
+    if sleeper.timers.next_deadline_ms() > 10 {
+        // Slept past it if nobody comes.
+        sleeper.parker.park();
+    }
+}
+
+fn armer(sleeper: &Sleeper, node: NonNull<Node>, waker: &Waker) {
+    // SAFETY: the caller owns the node, and cancels it before it goes.
+    let armed = unsafe { sleeper.timers.arm(node, 10, waker) };
+    if armed == (Armed::Pending { first: true }) && sleeper.idle.load(Ordering::Relaxed) {
+        sleeper.parker.unpark();
+    }
+}
+
+fn check_sleeper(cancelled_before: bool) {
+    loom::model(move || {
+        let sleeper =
+            Arc::new(Sleeper { timers: Timers::new(), idle: AtomicBool::new(false), parker: Parker::new() });
+        let count = Arc::new(AtomicUsize::new(0));
+        let node = NonNull::from(Box::leak(Box::new(Node::new())));
+        if cancelled_before {
+            // Leaves a bound that is too early, which `settle` is about to raise.
+            // SAFETY: the node is ours.
+            unsafe {
+                let _ = sleeper.timers.arm(node, 5, &waker(&count));
+                sleeper.timers.cancel(node);
+            }
+        }
+        let worker = {
+            let sleeper = sleeper.clone();
+            loom::thread::spawn(move || sleep_until_armed(&sleeper, cancelled_before))
+        };
+        armer(&sleeper, node, &waker(&count));
+        worker.join().unwrap();
+        assert!(sleeper.timers.next_deadline_ms() <= 10);
+        assert_eq!(sleeper.timers.advance(10), 1);
+        assert_eq!(count.load(Ordering::Acquire), 1);
+        // SAFETY: it has fired.
+        drop(unsafe { Box::from_raw(node.as_ptr()) });
+        assert_eq!(Arc::strong_count(&count), 1);
+    });
+}
+
+#[test]
+fn armed_while_falling_asleep() {
+    check_sleeper(false);
+}
+
+#[test]
+fn armed_while_the_bound_is_settled() {
+    check_sleeper(true);
+}
+
+#[test]
+fn fired_while_dropped() {
+    loom::model(|| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let (timer, _) = Timer::armed(&timers, 10, &waker(&count));
+        let firer = {
+            let timers = timers.clone();
+            loom::thread::spawn(move || timers.advance(10))
+        };
+        drop(timer);
+        let fired = firer.join().unwrap();
+        assert_eq!(count.load(Ordering::Acquire), fired);
+        assert_eq!((Arc::strong_count(&count), timers.live()), (1, 0));
+    });
+}
+
+#[test]
+fn cancelled_beside_an_insertion() {
+    loom::model(|| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let (first, _) = Timer::armed(&timers, 70, &waker(&count));
+        let (second, _) = Timer::armed(&timers, 70, &waker(&count));
+        let other = {
+            let (timers, count) = (timers.clone(), count.clone());
+            loom::thread::spawn(move || Timer::armed(&timers, 70, &waker(&count)).0)
+        };
+        drop(first);
+        let third = other.join().unwrap();
+        assert_eq!(timers.live(), 2);
+        assert_eq!(timers.advance(70), 2);
+        assert_eq!((second.state(), third.state()), (FIRED, FIRED));
+        assert_eq!((count.load(Ordering::Acquire), Arc::strong_count(&count)), (2, 1));
+    });
+}
+
+#[test]
+fn pushed_later_while_fired() {
+    loom::model(|| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let (timer, _) = Timer::armed(&timers, 10, &waker(&count));
+        let firer = {
+            let timers = timers.clone();
+            loom::thread::spawn(move || timers.advance(10))
+        };
+        // Either it fires at 10, or not before 20; never both, never neither.
+        let pushed = timer.node().push_later(20);
+        let fired = firer.join().unwrap();
+        assert_eq!(fired, usize::from(!pushed));
+        if pushed {
+            assert_eq!((timer.state(), timers.next_deadline_ms() <= 20), (20, true));
+            assert_eq!(timers.advance(20), 1);
+        }
+        assert_eq!((timer.state(), count.load(Ordering::Acquire)), (FIRED, 1));
+    });
+}
+
+#[test]
+fn brought_forward_while_fired() {
+    loom::model(|| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let (timer, _) = Timer::armed(&timers, 10, &waker(&count));
+        let firer = {
+            let timers = timers.clone();
+            loom::thread::spawn(move || timers.advance(10))
+        };
+        // SAFETY: the node is ours.
+        let armed = unsafe { timers.bring_forward(timer.node, 5) };
+        firer.join().unwrap();
+        timers.advance(10);
+        assert!(matches!(armed, Armed::Due | Armed::Pending { .. }));
+        assert_eq!((timer.state(), count.load(Ordering::Acquire)), (FIRED, 1));
+    });
+}
+
+#[test]
+fn renewed_while_fired() {
+    loom::model(|| {
+        let timers = Arc::new(Timers::new());
+        let (old, new) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (timer, _) = Timer::armed(&timers, 10, &waker(&old));
+        let firer = {
+            let timers = timers.clone();
+            loom::thread::spawn(move || timers.advance(10))
+        };
+        // A poll that says Pending is followed by a wake of its own task.
+        // SAFETY: the node is ours.
+        let pending = unsafe { timers.renew(timer.node, &waker(&new)) };
+        firer.join().unwrap();
+        let wakes = (old.load(Ordering::Acquire), new.load(Ordering::Acquire));
+        assert_eq!(wakes, if pending { (0, 1) } else { (1, 0) });
+        drop(timer);
+        assert_eq!((Arc::strong_count(&old), Arc::strong_count(&new)), (1, 1));
+    });
+}
+
+#[test]
+fn the_same_waker_is_renewed_without_the_lock() {
+    loom::model(|| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let waker = waker(&count);
+        let (timer, _) = Timer::armed(&timers, 10, &waker);
+        let firer = {
+            let timers = timers.clone();
+            loom::thread::spawn(move || timers.advance(10))
+        };
+        // SAFETY: the node is ours.
+        assert!(unsafe { timers.renew(timer.node, &waker) });
+        firer.join().unwrap();
+        assert_eq!(count.load(Ordering::Acquire), 1);
+    });
+}
+
+#[test]
+fn two_threads_advance() {
+    loom::model(|| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let armed: Vec<_> = (0..2).map(|n| Timer::armed(&timers, 10 + n, &waker(&count)).0).collect();
+        let rescuer = {
+            let timers = timers.clone();
+            loom::thread::spawn(move || timers.advance(11))
+        };
+        let fired = timers.advance(11) + rescuer.join().unwrap();
+        assert_eq!((fired, count.load(Ordering::Acquire)), (2, 2));
+        assert!(armed.iter().all(|timer| timer.state() == FIRED));
+        assert_eq!(timers.next_deadline_ms(), NEVER);
+    });
+}
+
+#[test]
+fn armed_while_shut_down() {
+    loom::model(|| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let closer = {
+            let timers = timers.clone();
+            loom::thread::spawn(move || timers.shutdown())
+        };
+        let (timer, armed) = Timer::armed(&timers, 10, &waker(&count));
+        closer.join().unwrap();
+        assert_eq!(timer.state(), CLOSED);
+        let woken = usize::from(armed != Armed::Closed);
+        assert_eq!((count.load(Ordering::Acquire), timers.live()), (woken, 0));
+    });
+}

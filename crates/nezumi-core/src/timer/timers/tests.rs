@@ -1,0 +1,256 @@
+//! Timers without a runtime: nodes armed by hand, with wakers that count, panic, or come back in.
+
+use super::*;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex as StdMutex};
+use std::task::Wake;
+
+/// A pinned node, cancelled when dropped, as an entry does it.
+struct Timer<'a> {
+    timers: &'a Timers,
+    node: NonNull<Node>,
+}
+
+impl<'a> Timer<'a> {
+    fn new(timers: &'a Timers) -> Self {
+        Self { timers, node: NonNull::from(Box::leak(Box::new(Node::new()))) }
+    }
+
+    fn armed(timers: &'a Timers, deadline_ms: u64, waker: &Waker) -> Self {
+        let timer = Self::new(timers);
+        assert!(matches!(timer.arm(deadline_ms, waker), Armed::Pending { .. }));
+        timer
+    }
+
+    fn arm(&self, deadline_ms: u64, waker: &Waker) -> Armed {
+        // SAFETY: the node is ours and on the heap, and `drop` cancels it.
+        unsafe { self.timers.arm(self.node, deadline_ms, waker) }
+    }
+
+    fn renew(&self, waker: &Waker) -> bool {
+        // SAFETY: the node is ours.
+        unsafe { self.timers.renew(self.node, waker) }
+    }
+
+    fn bring_forward(&self, deadline_ms: u64) -> Armed {
+        // SAFETY: the node is ours.
+        unsafe { self.timers.bring_forward(self.node, deadline_ms) }
+    }
+
+    fn node(&self) -> &Node {
+        // SAFETY: freed only in `drop`.
+        unsafe { self.node.as_ref() }
+    }
+
+    fn state(&self) -> u64 {
+        self.node().state.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Timer<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the node is ours; after `cancel` nobody else knows it.
+        unsafe {
+            self.timers.cancel(self.node);
+            drop(Box::from_raw(self.node.as_ptr()));
+        }
+    }
+}
+
+/// Counts its wakes, and then does what it is told.
+#[derive(Default)]
+struct Waiter {
+    wakes: AtomicUsize,
+    then: Option<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl Waiter {
+    fn new() -> (Arc<Self>, Waker) {
+        Self::then(None)
+    }
+
+    fn then(then: Option<Box<dyn Fn() + Send + Sync>>) -> (Arc<Self>, Waker) {
+        let waiter = Arc::new(Self { wakes: AtomicUsize::new(0), then });
+        let waker = Waker::from(waiter.clone());
+        (waiter, waker)
+    }
+
+    fn wakes(&self) -> usize {
+        self.wakes.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Waiter {
+    fn wake(self: Arc<Self>) {
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+        if let Some(then) = &self.then {
+            then();
+        }
+    }
+}
+
+#[test]
+fn fires_when_due_and_gives_the_waker_up() {
+    let timers = Timers::new();
+    let (waiter, waker) = Waiter::new();
+    let timer = Timer::armed(&timers, 10, &waker);
+    assert_eq!((timers.next_deadline_ms(), timers.live()), (10, 1));
+    assert_eq!((timers.advance(9), waiter.wakes()), (0, 0));
+    assert_eq!((timers.advance(10), waiter.wakes()), (1, 1));
+    assert_eq!((timer.state(), timers.next_deadline_ms(), timers.live()), (FIRED, NEVER, 0));
+    drop(waker);
+    assert_eq!(Arc::strong_count(&waiter), 1);
+}
+
+#[test]
+fn a_cancelled_timer_drops_its_waker_and_is_forgotten() {
+    let timers = Timers::new();
+    let (waiter, waker) = Waiter::new();
+    drop(Timer::armed(&timers, 10, &waker));
+    drop(waker);
+    assert_eq!(Arc::strong_count(&waiter), 1);
+    assert_eq!(timers.live(), 0);
+    assert_eq!(timers.next_deadline_ms(), 10, "the bound stays, so that the next timer need not announce itself");
+    timers.settle();
+    assert_eq!(timers.next_deadline_ms(), NEVER);
+}
+
+#[test]
+fn only_an_earlier_deadline_is_announced() {
+    let timers = Timers::new();
+    let (_waiter, waker) = Waiter::new();
+    let arm = |deadline_ms| {
+        let timer = Timer::new(&timers);
+        let first = timer.arm(deadline_ms, &waker) == Armed::Pending { first: true };
+        (timer, first)
+    };
+    let timers: Vec<_> = [50, 60, 50, 49, 1000, 1].map(arm).into();
+    assert_eq!(timers.iter().map(|(_, first)| *first).collect::<Vec<_>>(), [true, false, false, true, false, true]);
+}
+
+#[test]
+fn a_passed_deadline_needs_no_turn() {
+    let timers = Timers::new();
+    let (waiter, waker) = Waiter::new();
+    assert!(timers.has_passed(0));
+    timers.advance(10);
+    assert!(timers.has_passed(10) && !timers.has_passed(11));
+    let timer = Timer::new(&timers);
+    assert_eq!((timer.arm(10, &waker), timer.state()), (Armed::Due, FIRED));
+    assert_eq!(waiter.wakes(), 0);
+}
+
+#[test]
+fn fires_in_batches_without_the_lock() {
+    let timers: &'static Timers = Box::leak(Box::default());
+    let (waiter, waker) = Waiter::then(Some(Box::new(|| assert!(timers.shared.inner.try_lock().is_some()))));
+    let count = if cfg!(miri) { 70 } else { 1000 };
+    let armed: Vec<_> = (0..count).map(|n| Timer::armed(timers, 100 + n % 7, &waker)).collect();
+    assert_eq!(timers.advance(106), count as usize);
+    assert_eq!(waiter.wakes(), count as usize);
+    assert!(armed.iter().all(|timer| timer.state() == FIRED));
+}
+
+#[test]
+fn a_waker_may_drop_other_timers() {
+    let timers: &'static Timers = Box::leak(Box::default());
+    let others: Arc<StdMutex<Vec<Held>>> = Arc::default();
+    let (waiter, waker) = {
+        let others = others.clone();
+        Waiter::then(Some(Box::new(move || {
+            let dropped = std::mem::take(&mut *others.lock().unwrap());
+            drop(dropped);
+        })))
+    };
+    others.lock().unwrap().extend((0..100).map(|_| Held(Timer::armed(timers, 10, &waker))));
+    timers.advance(10);
+    assert!((1..=32).contains(&waiter.wakes()), "the first batch at the most");
+    assert_eq!(timers.live(), 0);
+    drop(waker);
+    drop(others);
+    assert_eq!(Arc::strong_count(&waiter), 1);
+}
+
+struct Held(#[expect(dead_code, reason = "held to be dropped")] Timer<'static>);
+
+// SAFETY: whoever holds it is the owner of the node, and an owner may be on any thread.
+unsafe impl Send for Held {}
+
+#[test]
+fn a_panicking_waker_does_not_stop_the_rest() {
+    for end in [|timers: &Timers| drop(timers.advance(10)), Timers::shutdown] {
+        let timers = Timers::new();
+        let (_bad, bad) = Waiter::then(Some(Box::new(|| panic!("a waker that panics"))));
+        let (good, waker) = Waiter::new();
+        let armed: Vec<_> =
+            (0..100).map(|n| Timer::armed(&timers, 10, if n % 40 == 3 { &bad } else { &waker })).collect();
+        std::panic::catch_unwind(AssertUnwindSafe(|| end(&timers))).unwrap_err();
+        assert_eq!((good.wakes(), timers.live()), (97, 0));
+        drop(armed);
+    }
+}
+
+#[test]
+fn shutdown_fires_what_is_pending_and_refuses_the_rest() {
+    let timers = Timers::new();
+    let (waiter, waker) = Waiter::new();
+    let armed: Vec<_> = (0..100).map(|n| Timer::armed(&timers, 1 << (n % 40), &waker)).collect();
+    timers.shutdown();
+    assert_eq!((waiter.wakes(), timers.live(), timers.next_deadline_ms()), (100, 0, NEVER));
+    assert!(armed.iter().all(|timer| timer.state() == CLOSED));
+    let late = Timer::new(&timers);
+    assert_eq!((late.arm(5, &waker), late.state()), (Armed::Closed, CLOSED));
+    timers.advance(10);
+    assert!(!timers.has_passed(5), "the error comes before the time");
+    timers.shutdown();
+}
+
+#[test]
+fn the_task_of_the_latest_poll_is_woken() {
+    let timers = Timers::new();
+    let ((old, old_waker), (new, new_waker)) = (Waiter::new(), Waiter::new());
+    let timer = Timer::armed(&timers, 10, &old_waker);
+    assert!(timer.renew(&old_waker));
+    assert_eq!(Arc::strong_count(&old), 3, "the same waker is not cloned again");
+    assert!(timer.renew(&new_waker));
+    assert_eq!(Arc::strong_count(&old), 2, "the former waker is dropped");
+    timers.advance(10);
+    assert_eq!((old.wakes(), new.wakes()), (0, 1));
+    assert!(!timer.renew(&old_waker), "there is nothing to wait for any more");
+    assert_eq!(Arc::strong_count(&old), 2);
+}
+
+#[test]
+fn pushed_later_fires_later() {
+    let timers = Timers::new();
+    let (waiter, waker) = Waiter::new();
+    let timer = Timer::armed(&timers, 10, &waker);
+    assert!(timer.node().push_later(500));
+    assert!(!timer.node().push_later(499), "not later: that needs the lock");
+    assert_eq!((timers.advance(10), timers.next_deadline_ms()), (0, 500));
+    assert_eq!((timers.advance(499), timers.advance(500), waiter.wakes()), (0, 1, 1));
+    assert!(!timer.node().push_later(1000));
+}
+
+#[test]
+fn brought_forward_fires_earlier() {
+    let timers = Timers::new();
+    let (waiter, waker) = Waiter::new();
+    let timer = Timer::armed(&timers, 5000, &waker);
+    assert_eq!(timer.bring_forward(100), Armed::Pending { first: true });
+    assert_eq!((timers.advance(99), timers.next_deadline_ms()), (0, 100));
+    // To a deadline that has passed: the task may not be polled otherwise.
+    assert_eq!((timer.bring_forward(50), timer.state(), waiter.wakes()), (Armed::Due, FIRED, 1));
+    assert_eq!(timer.bring_forward(20), Armed::Due);
+    drop(waker);
+    assert_eq!(Arc::strong_count(&waiter), 1);
+}
+
+#[test]
+fn a_wheel_that_was_empty_starts_at_the_present() {
+    let timers = Timers::new();
+    let (_waiter, waker) = Waiter::new();
+    timers.advance(1 << 30);
+    let _timer = Timer::armed(&timers, (1 << 30) + 5, &waker);
+    assert_eq!(timers.lock().wheel.elapsed_ms(), 1 << 30);
+}
