@@ -71,8 +71,11 @@ impl Drop for Timer {
             // SAFETY: the node is ours.
             unsafe { self.timers.cancel(self.node) };
         }
-        // SAFETY: it is not pending, so nobody else knows it.
-        drop(unsafe { Box::from_raw(self.node.as_ptr()) });
+        // SAFETY: it is not pending, so nobody else knows it. The write stands for the free, which the model does not check.
+        unsafe {
+            self.node().set_waker(None);
+            drop(Box::from_raw(self.node.as_ptr()));
+        }
     }
 }
 
