@@ -11,15 +11,18 @@ pub use std::sync::Arc;
 pub mod atomic {
     #[cfg(nezumi_loom)]
     pub use loom::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        fence,
     };
     #[cfg(nezumi_shuttle)]
     pub use shuttle::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        fence,
     };
     #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
     pub use std::sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
+        fence,
     };
 }
 

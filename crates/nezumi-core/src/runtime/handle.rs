@@ -1,23 +1,188 @@
-//! A handle to a runtime.
+//! A handle to a runtime, and what it means to have entered one.
 
-/// A handle to a runtime.
-#[derive(Clone, Debug)]
-pub struct Handle(());
+use super::{Flavor, RuntimeFlavor, RuntimeMetrics};
+use crate::scheduler::{Shard, Shared, context, current_thread, spawn};
+use crate::spawn::blocking;
+use crate::task::{JoinHandle, Origin};
+use nezumi_wake::entered;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
 
-/// No runtime is entered on this thread.
-#[derive(Debug)]
-pub struct TryCurrentError(());
+/// The phrase that programs and logs know, and the cure.
+pub(crate) const NO_RUNTIME: &str = "there is no reactor running, must be called from the context of a Tokio 1.x runtime: \
+     call it from within a task, `block_on`, or while the guard of `Handle::enter` is held";
+
+/// A handle to a runtime: spawns on it and enters it, from any thread.
+///
+/// It does not keep the runtime running. Once the runtime has been shut down, what is spawned is cancelled at once.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Handle;
+///
+/// # #[nezumi::main]
+/// # async fn main() {
+/// let handle = Handle::current();
+/// let answer = std::thread::spawn(move || handle.block_on(async { 42 }));
+/// assert_eq!(answer.join().unwrap(), 42);
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+/// Leaves the runtime when dropped. Made by [`Handle::enter`].
+#[must_use = "the runtime is left when the guard is dropped"]
+pub struct EnterGuard<'a> {
+    former: *const Shard,
+    /// How many guards stood when this one was made, itself included.
+    depth: usize,
+    _keep: Handle,
+    _borrow: PhantomData<&'a Handle>,
+}
 
 impl Handle {
-    /// The runtime entered on this thread.
-    #[track_caller]
-    pub fn current() -> Handle {
-        todo!()
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
     }
 
-    /// The runtime entered on this thread, if any.
-    pub fn try_current() -> Result<Handle, TryCurrentError> {
-        todo!()
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(crate) fn shared_arc(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The runtime that this thread is in.
+    ///
+    /// # Panics
+    ///
+    /// Outside a runtime. [`try_current`](Self::try_current) does not.
+    #[track_caller]
+    #[must_use]
+    pub fn current() -> Self {
+        match Self::try_current() {
+            Ok(handle) => handle,
+            Err(_) => panic!("{NO_RUNTIME}"),
+        }
+    }
+
+    /// The runtime that this thread is in.
+    ///
+    /// # Errors
+    ///
+    /// Outside a runtime.
+    pub fn try_current() -> Result<Self, TryCurrentError> {
+        let shard = context::with(context::Context::shard);
+        // SAFETY: whoever set the context keeps the shard valid while it stands.
+        match unsafe { shard.as_ref() } {
+            Some(shard) => Ok(shard.shared().handle()),
+            None => Err(TryCurrentError { _private: () }),
+        }
+    }
+
+    /// Enters the runtime on this thread: until the guard is dropped, functions that need "the current runtime" find it.
+    ///
+    /// # Panics
+    ///
+    /// Dropping the guards of several calls in another order than the reverse one panics.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let runtime = nezumi::runtime::Runtime::new().unwrap();
+    /// let _guard = runtime.handle().enter();
+    /// nezumi::spawn(async { println!("spawned from a plain function") });
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        EnterGuard::new(self.clone())
+    }
+
+    /// Spawns a task on the runtime. It runs whether the handle is awaited or not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let runtime = nezumi::runtime::Runtime::new().unwrap();
+    /// let task = runtime.handle().spawn(async { 1 + 1 });
+    /// assert_eq!(runtime.block_on(task).unwrap(), 2);
+    /// ```
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        spawn::on(&self.shared, future, Origin::here())
+    }
+
+    /// Runs `func` on a thread where it may block.
+    ///
+    /// # Panics
+    ///
+    /// When the system refuses to start the first thread of the pool.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # let runtime = nezumi::runtime::Runtime::new().unwrap();
+    /// let task = runtime.handle().spawn_blocking(|| std::fs::read_to_string("/etc/hostname").is_ok());
+    /// # runtime.block_on(task).unwrap();
+    /// ```
+    #[track_caller]
+    pub fn spawn_blocking<F, R>(&self, func: F) -> JoinHandle<R>
+    where
+        F: FnOnce() -> R + Send + 'static,
+        R: Send + 'static,
+    {
+        blocking::spawn_on(self, func, Origin::here())
+    }
+
+    /// Runs `future` on this thread, within the runtime, and waits for it.
+    ///
+    /// On a current-thread runtime this does not drive I/O, timers or tasks: somebody must be in `Runtime::block_on` for that.
+    ///
+    /// # Panics
+    ///
+    /// Within asynchronous code, which may not block; and when a timer or a socket is awaited that the runtime's end has cut off.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let _entered = super::enter_or_panic(true);
+        let _guard = self.enter();
+        nezumi_wake::block_on(future)
+    }
+
+    /// Which scheduler the runtime has.
+    #[must_use]
+    pub fn runtime_flavor(&self) -> RuntimeFlavor {
+        match self.shared.config.flavor {
+            Flavor::CurrentThread => RuntimeFlavor::CurrentThread,
+            Flavor::MultiThread => RuntimeFlavor::MultiThread,
+        }
+    }
+
+    /// The runtime's id.
+    #[must_use]
+    pub fn id(&self) -> super::Id {
+        self.shared.id
+    }
+
+    /// The name that the builder gave.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.shared.config.name.as_deref()
+    }
+
+    /// What the runtime tells about itself.
+    #[must_use]
+    pub fn metrics(&self) -> RuntimeMetrics {
+        RuntimeMetrics::new(self.clone())
     }
 
     /// The I/O driver of the runtime.
@@ -27,7 +192,90 @@ impl Handle {
     /// When the runtime was built without one.
     #[track_caller]
     #[doc(hidden)]
+    #[must_use]
     pub fn io(&self) -> &crate::driver::Handle {
-        todo!()
+        self.shared.driver.as_ref().expect(
+            "A Tokio 1.x context was found, but IO is disabled. Call `enable_io` on the runtime builder to enable IO.",
+        )
+    }
+
+    /// Runs the single-threaded scheduler on this thread until `future` is done.
+    #[track_caller]
+    pub(crate) fn block_on_core<F: Future>(&self, future: F) -> F::Output {
+        current_thread::block_on(self, future)
+    }
+
+    /// Whether asynchronous code of a worker may call `block_in_place` here. For tests and tools.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn may_block_in_place() -> bool {
+        entered::may_block_in_place()
     }
 }
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("id", &self.id())
+            .field("name", &self.name())
+            .field("flavor", &self.runtime_flavor())
+            .finish()
+    }
+}
+
+impl std::panic::UnwindSafe for Handle {}
+impl std::panic::RefUnwindSafe for Handle {}
+
+impl EnterGuard<'_> {
+    pub(crate) fn new(handle: Handle) -> Self {
+        let (former, depth) = context::enter_shard(handle.shared.shard_to_enter());
+        Self { former, depth, _keep: handle, _borrow: PhantomData }
+    }
+}
+
+impl Drop for EnterGuard<'_> {
+    fn drop(&mut self) {
+        if context::with(context::Context::depth) == self.depth {
+            context::leave_shard(self.former);
+        } else if !std::thread::panicking() {
+            panic!(
+                "`EnterGuard` values dropped out of order. Guards returned by `tokio::runtime::Handle::enter()` must be dropped \
+                 in the reverse order as they were acquired."
+            );
+        }
+    }
+}
+
+impl fmt::Debug for EnterGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EnterGuard").field("runtime", &self._keep).finish()
+    }
+}
+
+/// There is no runtime on this thread.
+#[derive(Debug)]
+pub struct TryCurrentError {
+    _private: (),
+}
+
+impl TryCurrentError {
+    /// Whether the cause is that this thread has entered no runtime. It always is.
+    #[must_use]
+    pub fn is_missing_context(&self) -> bool {
+        true
+    }
+
+    /// Whether the cause is that the thread is ending and has dropped its thread-locals. It never is: ours have no destructor.
+    #[must_use]
+    pub fn is_thread_local_destroyed(&self) -> bool {
+        false
+    }
+}
+
+impl fmt::Display for TryCurrentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NO_RUNTIME)
+    }
+}
+
+impl Error for TryCurrentError {}

@@ -1,5 +1,87 @@
 //! How a runtime is built, entered and left.
+//!
+//! [`Builder`] decides, [`Runtime`] is what it makes, [`Handle`] reaches it from everywhere. All work is done in `scheduler`; here is what a
+//! program sees.
 
+mod builder;
+mod config;
 mod handle;
+mod histogram;
+mod hooks;
+mod id;
+mod local;
+mod metrics;
+#[allow(clippy::module_inception)]
+mod runtime;
+mod seed;
 
-pub use handle::{Handle, TryCurrentError};
+pub use builder::{Builder, UnhandledPanic};
+pub(crate) use config::{Config, Flavor};
+pub(crate) use handle::NO_RUNTIME;
+pub use handle::{EnterGuard, Handle, TryCurrentError};
+pub(crate) use histogram::Histogram;
+pub use histogram::HistogramConfiguration;
+pub use hooks::TaskMeta;
+pub use id::Id;
+pub use local::{LocalOptions, LocalRuntime};
+pub use metrics::RuntimeMetrics;
+pub use runtime::Runtime;
+pub use seed::RngSeed;
+
+use nezumi_wake::entered::{self, EnteredGuard};
+use std::io;
+
+/// Which scheduler a runtime has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RuntimeFlavor {
+    /// Everything on the thread that calls `block_on`.
+    CurrentThread,
+    /// Workers that steal from each other.
+    MultiThread,
+}
+
+/// Whether an error came from a socket, or another resource, whose runtime has been shut down.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::is_rt_shutdown_err;
+///
+/// assert!(!is_rt_shutdown_err(&std::io::Error::other("something else")));
+/// ```
+#[must_use]
+pub fn is_rt_shutdown_err(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Other
+        && error.get_ref().is_some_and(|inner| {
+            inner.source().is_none() && inner.to_string() == crate::driver::gone().to_string()
+        })
+}
+
+/// The number of the worker that runs here; `None` off the workers.
+#[must_use]
+pub fn worker_index() -> Option<usize> {
+    use crate::scheduler::context;
+    context::with(|context| {
+        // SAFETY: what the context points to is valid while it stands.
+        unsafe {
+            if let Some(worker) = context.worker().as_ref() {
+                Some(worker.index())
+            } else {
+                context.core().as_ref().map(|_| 0)
+            }
+        }
+    })
+}
+
+/// Marks this thread as one that drives tasks.
+#[track_caller]
+fn enter_or_panic(allow_block_in_place: bool) -> EnteredGuard {
+    entered::enter(allow_block_in_place).unwrap_or_else(|| {
+        panic!(
+            "Cannot start a runtime from within a runtime. This happens because a function (like `block_on`) attempted to block the \
+             current thread while the thread is being used to drive asynchronous tasks. Await the future instead, or call this in \
+             `spawn_blocking` or `block_in_place`."
+        )
+    })
+}

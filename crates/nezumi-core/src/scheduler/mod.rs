@@ -1,5 +1,28 @@
 //! Who runs what, and when.
+//!
+//! In reading order: [`Shared`] is one runtime; a [`Shard`] is one worker's part of it, held by way of a [`Home`]; `worker` is the machine
+//! whose step runs a task, with `steal`, `park` and `upkeep`; `thread` is the loop around it; `idle` says who sleeps and whom to wake,
+//! `bed` is where; `schedule` is where a runnable goes; `watch` sees who is stuck; `shutdown` ends it all. `current_thread` is the
+//! scheduler for one thread. `context` is what a thread knows of all this.
 
+mod bed;
+pub(crate) mod context;
+pub(crate) mod current_thread;
 mod home;
+mod idle;
+mod observe;
+mod park;
+mod schedule;
+mod shard;
+mod shared;
+pub(crate) mod shutdown;
+pub(crate) mod spawn;
+mod steal;
+pub(crate) mod thread;
+mod upkeep;
+mod watch;
+pub(crate) mod worker;
 
 pub use home::Home;
+pub(crate) use shard::Shard;
+pub(crate) use shared::Shared;

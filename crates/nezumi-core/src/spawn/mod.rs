@@ -1,3 +1,14 @@
 //! What a program calls to start work.
 
+mod block_in_place;
+pub(crate) mod blocking;
+#[allow(clippy::module_inception)]
+mod spawn;
 pub mod task_local;
+mod yield_now;
+
+pub use block_in_place::block_in_place;
+pub(crate) use blocking::BlockingJob;
+pub use blocking::{spawn_blocking, spawn_mandatory_blocking};
+pub use spawn::spawn;
+pub use yield_now::yield_now;

@@ -1,1 +1,131 @@
-//! Not written yet.
+//! What is scheduled: one allocation per task, and the few words that name it.
+//!
+//! Called by `spawn` (creation) and the schedulers (running, shutdown). Knows a scheduler only as the trait [`Schedule`].
+//!
+//! - a *task* is the allocation: header, future or output, scheduler. [`TaskRef`] counts it.
+//! - a *runnable* is the right to poll a task once. Queues hold these, and nothing else.
+//! - a *join handle* is the right to fetch the output.
+//!
+//! # Who may touch which field, in which state
+//!
+//! | field | who |
+//! |---|---|
+//! | header: state, link | anyone who holds a reference; the link belongs to whoever holds the runnable |
+//! | header: id, vtable, priority, place | anyone; written before the task is shared |
+//! | stage | only the holder of `RUNNING`; after `COMPLETE` only the join handle while it has `JOIN_INTEREST`, else whoever completed |
+//! | join waker | `JOIN_WAKER` clear: the join handle (after its end: nobody, until the task is freed). Set and not `COMPLETE`: nobody writes. Set and `COMPLETE`: whoever completed |
+//! | scheduler | anyone, shared; dropped with the task |
+//!
+//! Promise: a future is polled by one thread at a time, is dropped exactly once, before its join handle completes, and only by
+//! its poller, by the shutdown of its own scheduler's thread, or never abroad; panics of user code (poll, drop of the future,
+//! drop of the output, a waker) end in the `JoinError` or nowhere, and leave no count wrong.
+//!
+//! Tests: `state` (transitions), `tests` (panics, counts, one thread), `models` (loom).
+
+mod abort;
+mod cell;
+mod error;
+mod id;
+mod join;
+mod registry;
+mod run;
+mod runnable;
+mod state;
+mod vtable;
+mod waker;
+
+pub use abort::AbortHandle;
+pub(crate) use cell::Header;
+pub use error::JoinError;
+pub use id::{Id, id, try_id};
+pub use join::JoinHandle;
+pub(crate) use registry::Registry;
+pub(crate) use runnable::{Runnable, TaskRef};
+
+use std::future::Future;
+use std::panic::Location;
+
+/// How soon a task runs when more is runnable than workers are free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Priority {
+    /// Only when nothing else is runnable, and at least once per fairness interval.
+    Background = 0,
+    /// The usual.
+    #[default]
+    Normal = 1,
+    /// Picked first, in bounded runs.
+    High = 2,
+}
+
+/// What a task needs of the scheduler it was spawned on.
+pub(crate) trait Schedule: Sized + 'static {
+    /// The task was woken.
+    ///
+    /// # Safety
+    ///
+    /// `this` is the scheduler inside the task of `runnable`, and so valid only until that is given away: from then on the task
+    /// may be run to its end and freed by another thread.
+    unsafe fn schedule(this: *const Self, runnable: Runnable);
+
+    /// The task was woken during its own poll: let others go first.
+    ///
+    /// # Safety
+    ///
+    /// As for [`schedule`](Self::schedule).
+    unsafe fn reschedule(this: *const Self, runnable: Runnable) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Self::schedule(this, runnable) };
+    }
+
+    /// The task is complete. Whether the scheduler's registry held a reference, which is now the caller's.
+    fn release(&self, task: &Header) -> bool;
+
+    /// How many references the registry holds: 0 or 1.
+    const REGISTRY_REFS: usize;
+
+    /// The task has ended, for hooks.
+    fn terminated(&self, _task: &Header) {}
+
+    /// A poll of the task panicked.
+    fn panicked(&self) {}
+}
+
+/// What is known of a task from its spawn on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub(crate) id: Id,
+    pub(crate) priority: Priority,
+    pub(crate) spawned_at: &'static Location<'static>,
+}
+
+impl Origin {
+    #[track_caller]
+    #[inline]
+    pub(crate) fn here() -> Self {
+        Self { id: Id::next(), priority: Priority::Normal, spawned_at: Location::caller() }
+    }
+}
+
+/// Makes a task: its first runnable, and its join handle. With [`Schedule::REGISTRY_REFS`] one more reference stands in the
+/// count, which the caller owes to the registry.
+///
+/// # Safety
+///
+/// Where `F` is not `Send`, the runnable must be run and dropped, and the registry shut down, on the thread that calls this;
+/// what `F` borrows must outlive the task.
+#[inline]
+pub(crate) unsafe fn new_task<F, S>(
+    future: F,
+    scheduler: S,
+    origin: Origin,
+) -> (Runnable, JoinHandle<F::Output>)
+where
+    F: Future,
+    S: Schedule,
+{
+    let header = cell::Cell::allocate(future, scheduler, origin);
+    // SAFETY: `allocate` counted one reference for each of the two.
+    unsafe { (Runnable::from_header(header), JoinHandle::from_header(header)) }
+}

@@ -259,7 +259,8 @@ mod tests {
     fn the_table_of_missed_ticks() {
         let start = Instant::now();
         let ms = |ms| start + Duration::from_millis(ms);
-        let next = |behavior: MissedTickBehavior| behavior.next_tick(ms(20), ms(47), Duration::from_millis(10));
+        let next =
+            |behavior: MissedTickBehavior| behavior.next_tick(ms(20), ms(47), Duration::from_millis(10));
         assert_eq!(next(MissedTickBehavior::Burst), ms(30));
         assert_eq!(next(MissedTickBehavior::Delay), ms(57));
         assert_eq!(next(MissedTickBehavior::Skip), ms(50));

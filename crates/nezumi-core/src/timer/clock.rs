@@ -242,7 +242,9 @@ mod tests {
     fn a_deadline_is_never_early() {
         let clock = Clock::new(true, true);
         let at = |nanos| clock.start() + Duration::from_nanos(nanos);
-        for (nanos, ms) in [(0, 0), (1, 1), (999_999, 1), (1_000_000, 1), (1_000_001, 2), (1_999_999_999, 2000)] {
+        for (nanos, ms) in
+            [(0, 0), (1, 1), (999_999, 1), (1_000_000, 1), (1_000_001, 2), (1_999_999_999, 2000)]
+        {
             assert_eq!(clock.deadline_ms(at(nanos)), ms);
         }
         clock.advance(MS - Duration::from_nanos(1)).unwrap();

@@ -1,8 +1,8 @@
 //! The races of a timer: with a worker that falls asleep, with its own firing, with the drop of its owner.
 
+use super::NEVER;
 use super::node::{CLOSED, FIRED, Node, is_pending};
 use super::timers::{Armed, Timers};
-use super::NEVER;
 use nezumi_prim::Parker;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};

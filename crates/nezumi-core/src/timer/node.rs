@@ -155,7 +155,11 @@ impl Node {
     /// # Safety
     ///
     /// The caller holds the lock, and the node is pending and in no list. After `Ok` it may be gone.
-    pub(super) unsafe fn fire(node: NonNull<Node>, end: u64, not_after_ms: u64) -> Result<Option<Waker>, u64> {
+    pub(super) unsafe fn fire(
+        node: NonNull<Node>,
+        end: u64,
+        not_after_ms: u64,
+    ) -> Result<Option<Waker>, u64> {
         let node = node.as_ptr();
         // No `&Node` here, which would have to stay valid until the end of this function: a reference to one field at a
         // time.

@@ -110,7 +110,11 @@ fn a_cancelled_timer_drops_its_waker_and_is_forgotten() {
     drop(waker);
     assert_eq!(Arc::strong_count(&waiter), 1);
     assert_eq!(timers.live(), 0);
-    assert_eq!(timers.next_deadline_ms(), 10, "the bound stays, so that the next timer need not announce itself");
+    assert_eq!(
+        timers.next_deadline_ms(),
+        10,
+        "the bound stays, so that the next timer need not announce itself"
+    );
     timers.settle();
     assert_eq!(timers.next_deadline_ms(), NEVER);
 }
@@ -125,7 +129,10 @@ fn only_an_earlier_deadline_is_announced() {
         (timer, first)
     };
     let timers: Vec<_> = [50, 60, 50, 49, 1000, 1].map(arm).into();
-    assert_eq!(timers.iter().map(|(_, first)| *first).collect::<Vec<_>>(), [true, false, false, true, false, true]);
+    assert_eq!(
+        timers.iter().map(|(_, first)| *first).collect::<Vec<_>>(),
+        [true, false, false, true, false, true]
+    );
 }
 
 #[test]

@@ -1,0 +1,537 @@
+//! How a runtime is to be.
+
+use super::hooks::Hooks;
+use super::seed::Seeds;
+use super::{
+    Config, Flavor, Handle, HistogramConfiguration, LocalOptions, LocalRuntime, RngSeed, Runtime, TaskMeta,
+};
+use crate::blocking;
+use crate::driver::Driver;
+use crate::scheduler::{Shared, thread};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use std::{fmt, io};
+
+/// Steps between two looks at driver and timers, where the builder does not say.
+const EVENT_INTERVAL: u32 = 61;
+/// Room for events in one turn of the driver.
+const EVENTS_PER_TURN: usize = 1024;
+
+/// What a runtime does when a task panics and nobody awaits it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum UnhandledPanic {
+    /// The panic is in the task's `JoinError`, and nothing else happens.
+    Ignore,
+    /// The runtime ends, and its `block_on` panics. For current-thread runtimes.
+    ShutdownRuntime,
+}
+
+/// Builds a runtime.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Builder;
+///
+/// let runtime = Builder::new_multi_thread()
+///     .worker_threads(2)
+///     .thread_name("example")
+///     .enable_all()
+///     .build()
+///     .unwrap();
+/// runtime.block_on(async { println!("inside") });
+/// ```
+pub struct Builder {
+    flavor: Flavor,
+    name: Option<String>,
+    worker_threads: Option<usize>,
+    max_blocking_threads: usize,
+    thread_name: Arc<dyn Fn() -> String + Send + Sync>,
+    thread_stack_size: Option<usize>,
+    thread_keep_alive: Option<Duration>,
+    enable_io: bool,
+    enable_time: bool,
+    start_paused: bool,
+    events_per_turn: usize,
+    events_per_busy_turn: Option<usize>,
+    event_interval: u32,
+    global_queue_interval: Option<u32>,
+    disable_lifo_slot: bool,
+    eager_driver_handoff: bool,
+    watch: bool,
+    affinity: Option<Vec<usize>>,
+    unhandled_panic: UnhandledPanic,
+    seed: Option<RngSeed>,
+    hooks: Hooks,
+    poll_time_histogram: Option<HistogramConfiguration>,
+}
+
+impl Builder {
+    /// A runtime whose tasks all run on the thread that calls `block_on`.
+    #[must_use]
+    pub fn new_current_thread() -> Builder {
+        Builder::new(Flavor::CurrentThread)
+    }
+
+    /// A runtime with workers that steal from each other.
+    #[must_use]
+    pub fn new_multi_thread() -> Builder {
+        Builder::new(Flavor::MultiThread)
+    }
+
+    fn new(flavor: Flavor) -> Self {
+        Self {
+            flavor,
+            name: None,
+            worker_threads: None,
+            max_blocking_threads: 512,
+            thread_name: Arc::new(|| "tokio-rt-worker".into()),
+            thread_stack_size: None,
+            thread_keep_alive: None,
+            enable_io: false,
+            enable_time: false,
+            start_paused: false,
+            events_per_turn: EVENTS_PER_TURN,
+            events_per_busy_turn: None,
+            event_interval: EVENT_INTERVAL,
+            global_queue_interval: None,
+            disable_lifo_slot: false,
+            eager_driver_handoff: false,
+            watch: true,
+            affinity: None,
+            unhandled_panic: UnhandledPanic::Ignore,
+            seed: None,
+            hooks: Hooks::default(),
+            poll_time_histogram: None,
+        }
+    }
+
+    /// Enables I/O and time.
+    pub fn enable_all(&mut self) -> &mut Self {
+        self.enable_io().enable_time()
+    }
+
+    /// Enables sockets, signals and processes.
+    pub fn enable_io(&mut self) -> &mut Self {
+        self.enable_io = true;
+        self
+    }
+
+    /// Enables timers.
+    pub fn enable_time(&mut self) -> &mut Self {
+        self.enable_time = true;
+        self
+    }
+
+    /// How many workers a multi-threaded runtime has. By default `TOKIO_WORKER_THREADS` from the environment, else one per core.
+    ///
+    /// # Panics
+    ///
+    /// When `val` is zero.
+    #[track_caller]
+    pub fn worker_threads(&mut self, val: usize) -> &mut Self {
+        assert!(val > 0, "Worker threads cannot be set to 0");
+        self.worker_threads = Some(val);
+        self
+    }
+
+    /// How many threads the pool for blocking work may have beside the workers. By default 512.
+    ///
+    /// # Panics
+    ///
+    /// When `val` is zero.
+    #[track_caller]
+    pub fn max_blocking_threads(&mut self, val: usize) -> &mut Self {
+        assert!(val > 0, "Max blocking threads cannot be set to 0");
+        self.max_blocking_threads = val;
+        self
+    }
+
+    /// How the threads are named.
+    pub fn thread_name(&mut self, val: impl Into<String>) -> &mut Self {
+        let name = val.into();
+        self.thread_name = Arc::new(move || name.clone());
+        self
+    }
+
+    /// How each thread is named: `f` is called once for every thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use nezumi::runtime::Builder;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// static COUNT: AtomicUsize = AtomicUsize::new(0);
+    /// let runtime = Builder::new_multi_thread()
+    ///     .thread_name_fn(|| format!("worker-{}", COUNT.fetch_add(1, Ordering::Relaxed)))
+    ///     .build();
+    /// # drop(runtime);
+    /// ```
+    pub fn thread_name_fn<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn() -> String + Send + Sync + 'static,
+    {
+        self.thread_name = Arc::new(f);
+        self
+    }
+
+    /// Names the runtime, for metrics and reports.
+    ///
+    /// # Panics
+    ///
+    /// When the name is blank.
+    #[track_caller]
+    pub fn name(&mut self, val: impl Into<String>) -> &mut Self {
+        let name = val.into();
+        assert!(!name.trim().is_empty(), "runtime name shouldn't be empty");
+        self.name = Some(name);
+        self
+    }
+
+    /// The stack size of each thread, in bytes. By default 2 MiB.
+    pub fn thread_stack_size(&mut self, val: usize) -> &mut Self {
+        self.thread_stack_size = Some(val);
+        self
+    }
+
+    /// How long an idle thread of the blocking pool stays. By default 10 s.
+    pub fn thread_keep_alive(&mut self, duration: Duration) -> &mut Self {
+        self.thread_keep_alive = Some(duration);
+        self
+    }
+
+    /// Calls `f` on each thread as it starts.
+    pub fn on_thread_start<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn() + Send + Sync + 'static,
+    {
+        self.hooks.thread_started = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` on each thread before it ends.
+    pub fn on_thread_stop<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn() + Send + Sync + 'static,
+    {
+        self.hooks.thread_stopping = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` on a worker before it goes to sleep. If `f` makes something runnable, the worker stays awake.
+    pub fn on_thread_park<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn() + Send + Sync + 'static,
+    {
+        self.hooks.before_park = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` on a worker after it woke, before it runs tasks.
+    pub fn on_thread_unpark<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn() + Send + Sync + 'static,
+    {
+        self.hooks.after_unpark = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` for each task that is spawned, before it is first polled.
+    pub fn on_task_spawn<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.hooks.task_spawned = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` before each poll of a task.
+    pub fn on_before_task_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.hooks.before_poll = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` after each poll of a task.
+    pub fn on_after_task_poll<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.hooks.after_poll = Some(Arc::new(f));
+        self
+    }
+
+    /// Calls `f` for each task that ends, after its future has been dropped.
+    pub fn on_task_terminate<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&TaskMeta<'_>) + Send + Sync + 'static,
+    {
+        self.hooks.task_terminated = Some(Arc::new(f));
+        self
+    }
+
+    /// How many tasks a worker may run between two looks at what came from outside. By default tuned so that this is about 200 µs.
+    ///
+    /// # Panics
+    ///
+    /// When `val` is zero.
+    #[track_caller]
+    pub fn global_queue_interval(&mut self, val: u32) -> &mut Self {
+        assert!(val > 0, "global_queue_interval must be greater than 0");
+        self.global_queue_interval = Some(val);
+        self
+    }
+
+    /// How many tasks a worker may run between two looks at the I/O driver and the timers. By default 61.
+    ///
+    /// # Panics
+    ///
+    /// When `val` is zero.
+    #[track_caller]
+    pub fn event_interval(&mut self, val: u32) -> &mut Self {
+        assert!(val > 0, "event_interval must be greater than 0");
+        self.event_interval = val;
+        self
+    }
+
+    /// What happens when a task panics. By default nothing but the error in its handle.
+    ///
+    /// # Panics
+    ///
+    /// With [`UnhandledPanic::ShutdownRuntime`] on a multi-threaded runtime.
+    #[track_caller]
+    pub fn unhandled_panic(&mut self, behavior: UnhandledPanic) -> &mut Self {
+        assert!(
+            self.flavor == Flavor::CurrentThread || !matches!(behavior, UnhandledPanic::ShutdownRuntime),
+            "UnhandledPanic::ShutdownRuntime is only supported in current thread runtime"
+        );
+        self.unhandled_panic = behavior;
+        self
+    }
+
+    /// Turns off that a task which was just woken runs before those that wait longer.
+    pub fn disable_lifo_slot(&mut self) -> &mut Self {
+        self.disable_lifo_slot = true;
+        self
+    }
+
+    /// Wakes a sleeping worker to sit in the I/O driver each time the one that sat there gets up. By default the watch does that, later and
+    /// only if it is needed.
+    pub fn enable_eager_driver_handoff(&mut self) -> &mut Self {
+        self.eager_driver_handoff = true;
+        self
+    }
+
+    /// Without effect: timers have but one implementation here.
+    pub fn enable_alt_timer(&mut self) -> &mut Self {
+        self
+    }
+
+    /// Without effect: the pool's queue has but one implementation here.
+    pub fn enable_sharded_blocking_queue(&mut self) -> &mut Self {
+        self
+    }
+
+    /// Without effect: files go through the blocking pool.
+    pub fn enable_io_uring(&mut self) -> &mut Self {
+        self
+    }
+
+    /// Whether a watch sees to it that other workers take over what a blocked one leaves behind. By default it does.
+    pub fn watch(&mut self, on: bool) -> &mut Self {
+        self.watch = on;
+        self
+    }
+
+    /// Binds the workers to these processors, in turn. By default the system places them. Linux only; elsewhere without effect.
+    ///
+    /// # Panics
+    ///
+    /// When the list is empty.
+    #[track_caller]
+    pub fn worker_affinity(&mut self, processors: impl Into<Vec<usize>>) -> &mut Self {
+        let processors = processors.into();
+        assert!(!processors.is_empty(), "worker_affinity must name at least one processor");
+        self.affinity = Some(processors);
+        self
+    }
+
+    /// From what the runtime's random choices follow. By default from the system.
+    pub fn rng_seed(&mut self, seed: RngSeed) -> &mut Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Measures how long each poll takes, for [`RuntimeMetrics`](super::RuntimeMetrics). Costs two looks at the clock per poll.
+    pub fn enable_metrics_poll_time_histogram(&mut self) -> &mut Self {
+        self.poll_time_histogram.get_or_insert_default();
+        self
+    }
+
+    /// The buckets of [`enable_metrics_poll_time_histogram`](Self::enable_metrics_poll_time_histogram).
+    pub fn metrics_poll_time_histogram_configuration(
+        &mut self,
+        configuration: HistogramConfiguration,
+    ) -> &mut Self {
+        self.poll_time_histogram = Some(configuration);
+        self
+    }
+
+    /// How many I/O events one turn of the driver may handle. By default 1024.
+    ///
+    /// # Panics
+    ///
+    /// When `capacity` is zero.
+    #[track_caller]
+    pub fn max_io_events_per_tick(&mut self, capacity: usize) -> &mut Self {
+        assert!(capacity > 0, "max_io_events_per_tick must be non-zero");
+        self.events_per_turn = capacity;
+        self
+    }
+
+    /// How many I/O events a worker that has other work handles in one turn. By default as many as in any.
+    ///
+    /// # Panics
+    ///
+    /// When `capacity` is zero.
+    #[track_caller]
+    pub fn max_io_events_per_busy_tick(&mut self, capacity: usize) -> &mut Self {
+        assert!(capacity > 0, "max_io_events_per_busy_tick must be non-zero");
+        self.events_per_busy_turn = Some(capacity);
+        self
+    }
+
+    /// Whether the clock stands still until it is moved by `time::advance`, or by a runtime that has nothing to do. For tests on
+    /// current-thread runtimes.
+    pub fn start_paused(&mut self, start_paused: bool) -> &mut Self {
+        self.start_paused = start_paused;
+        self
+    }
+
+    /// Builds the runtime, and starts its workers.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses a thread or the I/O driver's descriptors.
+    pub fn build(&mut self) -> io::Result<Runtime> {
+        Ok(Runtime::from_handle(self.build_handle(false)?))
+    }
+
+    /// Builds a runtime that stays on this thread and takes futures that are not `Send`.
+    ///
+    /// # Errors
+    ///
+    /// When the system refuses the I/O driver's descriptors.
+    ///
+    /// # Panics
+    ///
+    /// When the builder is for a multi-threaded runtime.
+    #[track_caller]
+    pub fn build_local(&mut self, _options: LocalOptions) -> io::Result<LocalRuntime> {
+        assert!(
+            self.flavor == Flavor::CurrentThread,
+            "multi_thread is not supported for LocalRuntime; begin with `Builder::new_current_thread`"
+        );
+        Ok(LocalRuntime::from_handle(self.build_handle(true)?))
+    }
+
+    fn build_handle(&self, is_local: bool) -> io::Result<Handle> {
+        let driver = if self.enable_io { Some(Driver::new(self.events_per_turn)?) } else { None };
+        let config = self.config(is_local);
+        let workers = if self.flavor == Flavor::MultiThread { config.workers } else { 0 };
+        let pool = blocking::Pool::new(blocking::Config {
+            thread_name: Arc::clone(&self.thread_name),
+            stack_size: self.thread_stack_size,
+            max_threads: self.max_blocking_threads.saturating_add(workers),
+            keep_alive: self.thread_keep_alive.unwrap_or(Duration::from_secs(10)),
+            after_start: self.hooks.thread_started.clone(),
+            before_stop: self.hooks.thread_stopping.clone(),
+        });
+        let handle = Handle::new(Shared::new(config, driver, pool));
+        if self.flavor == Flavor::MultiThread {
+            if let Err(error) = thread::start(&handle) {
+                super::runtime::shut_down(&handle, Some(Duration::ZERO));
+                return Err(error);
+            }
+        }
+        Ok(handle)
+    }
+
+    fn config(&self, is_local: bool) -> Config {
+        let hooks = self.hooks.clone();
+        Config {
+            flavor: self.flavor,
+            is_local,
+            workers: match self.flavor {
+                Flavor::CurrentThread => 1,
+                Flavor::MultiThread => self.worker_threads.unwrap_or_else(default_workers),
+            },
+            name: self.name.clone(),
+            enable_time: self.enable_time,
+            start_paused: self.start_paused,
+            event_interval: self.event_interval,
+            global_queue_interval: self.global_queue_interval,
+            events_per_busy_turn: self.events_per_busy_turn,
+            disable_lifo_slot: self.disable_lifo_slot,
+            eager_driver_handoff: self.eager_driver_handoff,
+            shutdown_on_panic: matches!(self.unhandled_panic, UnhandledPanic::ShutdownRuntime),
+            watch: self.watch,
+            affinity: self.affinity.clone(),
+            observes_polls: hooks.before_poll.is_some()
+                || hooks.after_poll.is_some()
+                || self.poll_time_histogram.is_some(),
+            hooks,
+            poll_time_histogram: self.poll_time_histogram.clone(),
+            seeds: Seeds::new(&self.seed.clone().unwrap_or_else(RngSeed::random)),
+        }
+    }
+}
+
+/// `TOKIO_WORKER_THREADS`, else the number of processors that this process may use.
+///
+/// # Panics
+///
+/// When the variable is set to what is no positive number: to go on with another number would hide the mistake.
+fn default_workers() -> usize {
+    /// Asked once: on Linux the answer costs several system calls.
+    static PROCESSORS: AtomicUsize = AtomicUsize::new(0);
+
+    match std::env::var("TOKIO_WORKER_THREADS") {
+        Ok(text) => {
+            let workers = text.parse().unwrap_or_else(|error| {
+                panic!("\"TOKIO_WORKER_THREADS\" must be usize, error: {error}, value: {text}")
+            });
+            assert!(workers > 0, "\"TOKIO_WORKER_THREADS\" cannot be set to 0");
+            workers
+        }
+        Err(std::env::VarError::NotUnicode(text)) => {
+            panic!("\"TOKIO_WORKER_THREADS\" must be valid unicode, value: {}", text.display())
+        }
+        Err(std::env::VarError::NotPresent) => match PROCESSORS.load(Ordering::Relaxed) {
+            0 => {
+                let processors = std::thread::available_parallelism().map_or(1, usize::from);
+                PROCESSORS.store(processors, Ordering::Relaxed);
+                processors
+            }
+            processors => processors,
+        },
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("flavor", &self.flavor)
+            .field("name", &self.name)
+            .field("worker_threads", &self.worker_threads)
+            .field("max_blocking_threads", &self.max_blocking_threads)
+            .field("enable_io", &self.enable_io)
+            .field("enable_time", &self.enable_time)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,50 @@
+//! What a builder has decided.
+
+use super::histogram::HistogramConfiguration;
+use super::hooks::Hooks;
+use super::seed::Seeds;
+
+/// Which scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flavor {
+    CurrentThread,
+    MultiThread,
+}
+
+/// The settings of one runtime. Never changes once it is built.
+pub(crate) struct Config {
+    pub(crate) flavor: Flavor,
+    /// Only this thread may ever run it.
+    pub(crate) is_local: bool,
+    pub(crate) workers: usize,
+    pub(crate) name: Option<String>,
+    pub(crate) enable_time: bool,
+    pub(crate) start_paused: bool,
+    /// Steps between two looks at driver and timers.
+    pub(crate) event_interval: u32,
+    /// Steps between two looks at the inject queue first; tuned by the workers where it is `None`.
+    pub(crate) global_queue_interval: Option<u32>,
+    pub(crate) events_per_busy_turn: Option<usize>,
+    pub(crate) disable_lifo_slot: bool,
+    pub(crate) eager_driver_handoff: bool,
+    pub(crate) shutdown_on_panic: bool,
+    pub(crate) watch: bool,
+    pub(crate) affinity: Option<Vec<usize>>,
+    pub(crate) hooks: Hooks,
+    /// A hook or a histogram wants to see each poll.
+    pub(crate) observes_polls: bool,
+    pub(crate) poll_time_histogram: Option<HistogramConfiguration>,
+    pub(crate) seeds: Seeds,
+}
+
+impl Config {
+    pub(crate) fn is_multi_thread(&self) -> bool {
+        self.flavor == Flavor::MultiThread
+    }
+
+    /// The processor that a worker is bound to, if any.
+    pub(crate) fn core_of(&self, worker: usize) -> Option<usize> {
+        let cores = self.affinity.as_ref()?;
+        cores.get(worker % cores.len().max(1)).copied()
+    }
+}

@@ -1,0 +1,53 @@
+//! Seeds: all randomness of a runtime follows from one.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a runtime's random choices follow from: which worker is robbed first, which branch of `select!` is polled first.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{Builder, RngSeed};
+///
+/// let seed = RngSeed::from_bytes(b"the same choices each time");
+/// let runtime = Builder::new_current_thread().rng_seed(seed).build().unwrap();
+/// # drop(runtime);
+/// ```
+#[derive(Clone, Debug)]
+pub struct RngSeed(u64);
+
+impl RngSeed {
+    /// A seed made of `bytes`, whatever their number.
+    #[must_use]
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        // FNV-1a (Fowler, Noll, Vo 1991): the same on every platform and in every release.
+        Self(bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
+        }))
+    }
+
+    /// A seed that nobody could have known.
+    pub(crate) fn random() -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let mut hasher = RandomState::new().build_hasher();
+        COUNT.fetch_add(1, Ordering::Relaxed).hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// Gives each part of a runtime a seed of its own.
+#[derive(Debug)]
+pub(crate) struct Seeds(AtomicU64);
+
+impl Seeds {
+    pub(crate) fn new(seed: &RngSeed) -> Self {
+        Self(AtomicU64::new(seed.0))
+    }
+
+    pub(crate) fn next(&self) -> u64 {
+        // An odd step reaches every value before it repeats one.
+        self.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
+    }
+}

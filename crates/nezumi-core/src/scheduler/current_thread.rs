@@ -1,0 +1,506 @@
+//! The single-threaded scheduler.
+//!
+//! Called by `runtime` (`block_on`, shutdown) and by wakers through `schedule`. The same tasks, driver, timers and context as the
+//! multi-threaded one; its queue is a plain `VecDeque`, and nothing local is atomic.
+//!
+//! The *core* is the scheduler's state. It lies in its *seat* while nobody runs it; `block_on` takes it, and whoever comes second waits for
+//! it while polling a future of their own. Threads outside push into the inject queue and wake shard 0, whose bed is where the core sleeps.
+//!
+//! Promise: one thread at a time runs the core; a panic in the root future puts it back; the root future runs again within one round of
+//! tasks after it was woken; with the clock paused, time moves only when nothing else can.
+//!
+//! Tests: `tests/it/current_thread.rs`.
+
+use super::context::{self, Role};
+use super::shared::Shared;
+use super::{Shard, shutdown};
+use crate::runtime::Handle;
+use crate::task::{Priority, Runnable};
+use crate::timer::NEVER;
+use nezumi_prim::sync::Mutex;
+use nezumi_wake::defer::{self, Host};
+use nezumi_wake::{WakeList, coop, entered};
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+/// How often the inject queue goes first, in tasks, where the builder does not say.
+const INJECT_EVERY: u32 = 31;
+/// How many tasks of high priority run in a row while normal ones wait.
+const HIGH_IN_A_ROW: u32 = 32;
+
+/// The state of a single-threaded scheduler.
+pub(crate) struct Core {
+    shard: *const Shard,
+    queue: RefCell<Lanes>,
+    deferred: RefCell<Vec<Waker>>,
+    tick: Cell<u32>,
+    /// Set by wakes of the root future.
+    root: Arc<Root>,
+    began: Cell<Instant>,
+    polls_then: Cell<u64>,
+}
+
+// SAFETY: the core is moved between threads only by way of its seat's lock, with nobody running it; the shard it points to is part of
+// the shared part that the seat is in.
+unsafe impl Send for Core {}
+
+/// Where the core lies when nobody runs it.
+pub(crate) struct Seat(Mutex<Place>);
+
+struct Place {
+    core: Option<Box<Core>>,
+    /// Those who came second.
+    waiting: VecDeque<Waker>,
+    /// The core was made. Once it was taken for shutdown it does not come back.
+    made: bool,
+}
+
+/// Wakes the root future: a flag, and the bed of the runtime.
+struct Root {
+    woken: AtomicBool,
+    shared: std::sync::Weak<Shared>,
+}
+
+impl Wake for Root {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // SeqCst: the core looks at this flag after its last look at the queues, and the bed is woken after it is set.
+        self.woken.store(true, Ordering::SeqCst);
+        if let Some(shared) = self.shared.upgrade() {
+            shared.wake(0);
+        }
+    }
+}
+
+/// What is runnable, by priority.
+#[derive(Default)]
+struct Lanes {
+    high: VecDeque<Runnable>,
+    normal: VecDeque<Runnable>,
+    background: VecDeque<Runnable>,
+    high_in_a_row: u32,
+    /// The next pop is the background's, if there is any: once per inject interval.
+    fair: bool,
+}
+
+impl Lanes {
+    fn push(&mut self, runnable: Runnable) {
+        match runnable.header().priority() {
+            Priority::High => &mut self.high,
+            Priority::Normal => &mut self.normal,
+            Priority::Background => &mut self.background,
+        }
+        .push_back(runnable);
+    }
+
+    fn pop(&mut self) -> Option<Runnable> {
+        if std::mem::take(&mut self.fair) && !self.background.is_empty() {
+            return self.background.pop_front();
+        }
+        if self.high_in_a_row < HIGH_IN_A_ROW || self.normal.is_empty() {
+            if let Some(runnable) = self.high.pop_front() {
+                self.high_in_a_row += 1;
+                return Some(runnable);
+            }
+        }
+        self.high_in_a_row = 0;
+        self.normal.pop_front().or_else(|| self.background.pop_front())
+    }
+
+    fn len(&self) -> usize {
+        self.high.len() + self.normal.len() + self.background.len()
+    }
+}
+
+impl Seat {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Place { core: None, waiting: VecDeque::new(), made: false }))
+    }
+
+    /// Takes the core, if nobody has it.
+    fn take(&self, shared: &Arc<Shared>) -> Option<Box<Core>> {
+        let mut place = self.0.lock();
+        if !place.made {
+            place.made = true;
+            return Some(Box::new(Core::new(shared)));
+        }
+        place.core.take()
+    }
+
+    /// Puts the core back, and wakes those who wait for it.
+    fn put_back(&self, core: Box<Core>) {
+        let mut wakers = WakeList::new();
+        {
+            let mut place = self.0.lock();
+            place.core = Some(core);
+            while wakers.can_push() {
+                match place.waiting.pop_front() {
+                    Some(waker) => wakers.push(waker),
+                    None => break,
+                }
+            }
+        }
+        wakers.wake_all();
+    }
+
+    /// Waits in line for the core.
+    fn wait(&self, waker: &Waker) {
+        let waker = waker.clone();
+        let mut place = self.0.lock();
+        if place.core.is_none() {
+            place.waiting.push_back(waker);
+        } else {
+            drop(place);
+            waker.wake();
+        }
+    }
+}
+
+impl Core {
+    fn new(shared: &Arc<Shared>) -> Self {
+        Self {
+            shard: shared.shard(0),
+            queue: RefCell::new(Lanes::default()),
+            deferred: RefCell::new(Vec::new()),
+            tick: Cell::new(0),
+            root: Arc::new(Root { woken: AtomicBool::new(false), shared: Arc::downgrade(shared) }),
+            began: Cell::new(Instant::now()),
+            polls_then: Cell::new(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shard(&self) -> &Shard {
+        // SAFETY: the core is run and dropped only while the shared part stands (see `Send`).
+        unsafe { &*self.shard }
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Shared {
+        self.shard().shared()
+    }
+
+    /// Adds a task. Called in the middle of polls.
+    #[inline]
+    pub(super) fn push(&self, runnable: Runnable) {
+        let mut queue = self.queue.borrow_mut();
+        self.shard().counters.scheduled_locally.add(1);
+        queue.push(runnable);
+        self.publish_depth(queue.len());
+    }
+
+    fn publish_depth(&self, depth: usize) {
+        self.shard().depth.store(depth, Ordering::Relaxed);
+    }
+
+    fn pop_local(&self) -> Option<Runnable> {
+        let mut queue = self.queue.borrow_mut();
+        let runnable = queue.pop();
+        self.publish_depth(queue.len());
+        runnable
+    }
+
+    fn pop_injected(&self) -> Option<Runnable> {
+        let shared = self.shared();
+        [Priority::High, Priority::Normal, Priority::Background]
+            .into_iter()
+            .find_map(|lane| shared.inject[lane as usize].take(0, 1).pop_front())
+    }
+
+    fn next_task(&self) -> Option<Runnable> {
+        let tick = self.tick.get().wrapping_add(1);
+        self.tick.set(tick);
+        let every = self.shared().config.global_queue_interval.unwrap_or(INJECT_EVERY);
+        if tick % every == 0 {
+            self.queue.borrow_mut().fair = true;
+            self.pop_injected().or_else(|| self.pop_local())
+        } else {
+            self.pop_local().or_else(|| self.pop_injected())
+        }
+    }
+
+    fn run(&self, runnable: Runnable) {
+        let (shared, shard) = (self.shared(), self.shard());
+        let polls = shard.polls_begun.load(Ordering::Relaxed);
+        shard.polls_begun.store(polls + 1, Ordering::Relaxed);
+        coop::budget(|| {
+            if shared.config.observes_polls {
+                super::observe::run(shared, shard, runnable);
+            } else {
+                runnable.run();
+            }
+        });
+    }
+
+    /// Runs `future`, and with it every task, until it is done. `None` when the runtime was told to end by a panic.
+    fn block_on<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
+        let waker = Waker::from(Arc::clone(&self.root));
+        let mut cx = Context::from_waker(&waker);
+        self.root.woken.store(true, Ordering::SeqCst);
+        loop {
+            if self.root.woken.swap(false, Ordering::SeqCst) {
+                if let Poll::Ready(output) = coop::budget(|| future.as_mut().poll(&mut cx)) {
+                    return Some(output);
+                }
+            }
+            if !self.round()? {
+                self.park();
+            }
+        }
+    }
+
+    /// Runs tasks for one round, then looks at the driver and the timers. `Some(false)` when there was nothing to run, and so the caller may
+    /// sleep; `None` when a panic ends the runtime.
+    fn round(&self) -> Option<bool> {
+        for _ in 0..self.shared().config.event_interval {
+            if self.shared().panic_shutdown.load(Ordering::Relaxed) {
+                return None;
+            }
+            match self.next_task() {
+                Some(runnable) => self.run(runnable),
+                None if self.deferred.borrow().is_empty() => return Some(false),
+                None => break,
+            }
+        }
+        self.turn(Some(Duration::ZERO));
+        self.drain_deferred();
+        self.advance_timers();
+        self.measure();
+        Some(true)
+    }
+
+    fn measure(&self) {
+        let now = Instant::now();
+        let busy_ns = now.saturating_duration_since(self.began.replace(now)).as_nanos() as u64;
+        let shard = self.shard();
+        shard.counters.busy_ns.add(busy_ns);
+        let begun = shard.polls_begun.load(Ordering::Relaxed);
+        let polls = begun.wrapping_sub(self.polls_then.replace(begun));
+        if polls > 0 {
+            let (old_ns, poll_ns) = (shard.counters.mean_poll_ns.get(), busy_ns / polls);
+            let mean_ns = if old_ns == 0 { poll_ns } else { old_ns - old_ns / 10 + poll_ns / 10 };
+            shard.counters.mean_poll_ns.set(mean_ns.max(1));
+        }
+    }
+
+    fn drain_deferred(&self) {
+        // Taken out whole: a waker is user code and may defer again.
+        let mut wakers = self.deferred.take();
+        for waker in wakers.drain(..) {
+            waker.wake();
+        }
+        let mut place = self.deferred.borrow_mut();
+        if place.is_empty() {
+            *place = wakers;
+        }
+    }
+
+    fn advance_timers(&self) {
+        let (shared, timers) = (self.shared(), &self.shard().timers);
+        if timers.next_deadline_ms() != NEVER {
+            timers.advance(shared.clock.now_ms());
+        }
+    }
+
+    /// Whether there is something to do instead of sleeping.
+    fn has_work(&self) -> bool {
+        self.root.woken.load(Ordering::SeqCst)
+            || self.queue.borrow().len() > 0
+            || !self.deferred.borrow().is_empty()
+            || self.shared().inject.iter().any(|inject| !inject.is_empty())
+    }
+
+    /// Sleeps until there is something to do.
+    fn park(&self) {
+        let shared = self.shared();
+        if let Some(hook) = &shared.config.hooks.before_park {
+            hook();
+        }
+        if self.has_work() {
+            // The hook, or another thread. The driver has its turn all the same.
+            self.turn(Some(Duration::ZERO));
+        } else {
+            self.measure();
+            let counters = &self.shard().counters;
+            counters.parked.add(1);
+            counters.parked_unparked.add(1);
+            self.sleep();
+            counters.parked_unparked.add(1);
+            self.began.set(Instant::now());
+        }
+        self.advance_timers();
+        if let Some(hook) = &shared.config.hooks.after_unpark {
+            hook();
+        }
+    }
+
+    fn sleep(&self) {
+        let (shared, timers) = (self.shared(), &self.shard().timers);
+        timers.settle();
+        let next_ms = timers.next_deadline_ms();
+        if next_ms == NEVER {
+            self.turn(None);
+            return;
+        }
+        if shared.clock.can_auto_advance() {
+            // Time stands still: it moves to the next timer, unless there is anything else to do after all.
+            if !self.turn(Some(Duration::ZERO)) && !self.has_work() {
+                shared.clock.auto_advance(next_ms);
+            }
+            return;
+        }
+        self.turn(shared.clock.until(next_ms));
+    }
+
+    /// Waits in the driver, or on the bed where there is none. Whether something woke us, or happened.
+    fn turn(&self, timeout: Option<Duration>) -> bool {
+        let (shared, bed) = (self.shared(), &self.shard().bed);
+        let mut happened = true;
+        if let Some(handle) = &shared.driver {
+            if let Some(driver) = &mut *shared.driver_seat.lock() {
+                shared.driver_turns.fetch_add(1, Ordering::Relaxed);
+                bed.sleep_in_driver(|| {
+                    let limit = (timeout == Some(Duration::ZERO))
+                        .then_some(shared.config.events_per_busy_turn)
+                        .flatten();
+                    let turned = driver.turn(handle, timeout, limit);
+                    happened = turned.events > 0 || turned.unparked;
+                });
+                return happened;
+            }
+        }
+        bed.sleep_on_parker_then(timeout, || happened = false);
+        happened
+    }
+}
+
+impl Host for Core {
+    fn defer(&self, waker: &Waker) {
+        if self.deferred.borrow().last().is_some_and(|last| last.will_wake(waker)) {
+            return;
+        }
+        // A clone is user code: no borrow stands while it runs.
+        let waker = waker.clone();
+        self.deferred.borrow_mut().push(waker);
+    }
+
+    fn forced_yield(&self) {
+        self.shard().counters.forced_yields.add(1);
+    }
+}
+
+/// Makes this thread run `core` while `f` runs, and puts the core back after, also when `f` panics.
+fn with_core<R>(handle: &Handle, core: Box<Core>, f: impl FnOnce(&Core) -> R) -> R {
+    struct PutBack<'a>(&'a Shared, Option<Box<Core>>);
+
+    impl Drop for PutBack<'_> {
+        fn drop(&mut self) {
+            if let Some(core) = self.1.take() {
+                self.0.seat.put_back(core);
+            }
+        }
+    }
+
+    let put_back = PutBack(handle.shared(), Some(core));
+    let core = put_back.1.as_deref().expect("put there in the line above");
+    // SAFETY: the core stays in its box, and the runtime behind `handle`, until the guards are dropped, which happens before `put_back` is.
+    let _role =
+        unsafe { context::play(Role { shard: core.shard, worker: ptr::null(), core, owned: core.shard }) };
+    // SAFETY: as above.
+    let _host = unsafe { defer::set_host(Some(NonNull::from(core as &dyn Host))) };
+    f(core)
+}
+
+/// Runs `future` on this thread, and with it the tasks of the runtime, unless another thread does that already.
+#[track_caller]
+pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
+    let shared = handle.shared_arc();
+    let mut future = pin!(future);
+    // Who comes second polls on its own, until done or until the core is free.
+    loop {
+        if let Some(core) = shared.seat.take(shared) {
+            return with_core(handle, core, |core| core.block_on(future.as_mut()))
+                .unwrap_or_else(|| ended_by_panic());
+        }
+        let outcome = nezumi_wake::block_on(poll_fn(|cx| {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
+                return Poll::Ready(Some(output));
+            }
+            if shared.seat.is_free() {
+                return Poll::Ready(None);
+            }
+            shared.seat.wait(cx.waker());
+            Poll::Pending
+        }));
+        if let Some(output) = outcome {
+            return output;
+        }
+    }
+}
+
+#[track_caller]
+#[cold]
+fn ended_by_panic<T>() -> T {
+    panic!("a spawned task panicked and the runtime is configured to shut down on unhandled panic")
+}
+
+impl Seat {
+    fn is_free(&self) -> bool {
+        self.0.lock().core.is_some()
+    }
+}
+
+/// Whether this thread is the one that runs the core of this runtime.
+pub(crate) fn runs_here(handle: &Handle) -> bool {
+    context::with(|context| {
+        // SAFETY: what the context points to is valid while it stands.
+        unsafe { context.core().as_ref() }.is_some_and(|core| ptr::eq(core.shared(), handle.shared()))
+    })
+}
+
+/// Runs `f` as the owner of the core, if nobody else runs it now. For `LocalRuntime`, which spawns before it blocks.
+pub(crate) fn as_owner<R>(handle: &Handle, f: impl FnOnce(&Core) -> R) -> Option<R> {
+    let shared = handle.shared_arc();
+    let core = shared.seat.take(shared)?;
+    Some(with_core(handle, core, f))
+}
+
+/// Ends the runtime: cancels its tasks on this thread. Idempotent.
+pub(crate) fn shut_down(handle: &Handle) {
+    let shared = handle.shared_arc();
+    if !shared.set_shutting_down() {
+        return;
+    }
+    for inject in &shared.inject {
+        inject.close();
+    }
+    // Without the core another thread is inside `block_on`, which borrows the runtime: it cannot be, unless that thread leaked it.
+    let Some(core) = shared.seat.take(shared) else { return };
+    let _entered = entered::enter(false);
+    with_core(handle, core, |core| {
+        let shard = core.shard();
+        // SAFETY: this thread runs the core, and so owns the shard.
+        unsafe {
+            let len = shard.registry.close();
+            shard.registry.shut_down(len);
+        }
+        drop(core.deferred.take());
+        // Dropped one at a time and under no borrow.
+        while let Some(runnable) = core.pop_local() {
+            drop(runnable);
+        }
+    });
+    shutdown::end_rest(shared);
+    // SAFETY: the owner's part ends here; the handle keeps the shared part.
+    unsafe { shared.shard(0).disown() };
+}

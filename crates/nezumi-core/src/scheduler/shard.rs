@@ -1,0 +1,153 @@
+//! What belongs to one worker, or to the outside threads that share a number.
+//!
+//! Called by everything in `scheduler`. A shard is where a task's spawning, its queue place, its timers and its counts stay on
+//! cache lines that one worker writes.
+
+use super::bed::Bed;
+use super::shared::Shared;
+use crate::runtime::Histogram;
+use crate::task::{Registry, Runnable};
+use crate::timer::Timers;
+use nezumi_prim::CachePadded;
+use nezumi_prim::cell::UnsafeCell;
+use nezumi_prim::sync::Mutex;
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering};
+use nezumi_queue::Ring;
+use nezumi_recorder::Counters;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// Stands in the atomic count of homes for the owner and its own count.
+const BIAS: isize = 1 << (isize::BITS - 8);
+
+/// The two counts of a shard's homes. See `home`.
+pub(super) struct Homes {
+    pub(super) owner: UnsafeCell<isize>,
+    pub(super) others: CachePadded<AtomicIsize>,
+}
+
+/// One worker's part of a runtime, or one of those that outside threads share.
+pub(crate) struct Shard {
+    /// Holds one strong reference, given up in `free`.
+    shared: *const Shared,
+    index: usize,
+    pub(super) homes: Homes,
+    /// What is runnable here. Normal priority.
+    pub(super) ring: Ring<Runnable>,
+    /// What is runnable here with `Priority::High`, and with `Priority::Background`.
+    pub(super) high: Ring<Runnable, 64>,
+    pub(super) background: Ring<Runnable, 64>,
+    pub(super) registry: Registry,
+    /// Guards the registry's owner part where the shard has no owner.
+    pub(super) registry_lock: Mutex<()>,
+    pub(super) timers: Timers,
+    pub(super) bed: Bed,
+    pub(super) counters: CachePadded<Counters>,
+    /// How many tasks the single-threaded scheduler's queue holds. For metrics.
+    pub(super) depth: AtomicUsize,
+    /// How long polls took, where the builder asked.
+    pub(super) poll_times: Option<Histogram>,
+    /// How many polls the worker has begun. The watch compares: the same number twice, awake, means one long poll.
+    pub(super) polls_begun: AtomicU64,
+    /// Set by the watch: the owner sits in one poll, so that its last hot task may be taken, too.
+    pub(super) stuck: CachePadded<AtomicBool>,
+}
+
+// SAFETY: `shared` is a strong reference to a `Sync` value; `homes.owner` and the owner's parts of `ring` and `registry` are touched
+// only by the owner (module `home`, contracts of the unsafe functions).
+unsafe impl Send for Shard {}
+// SAFETY: as above.
+unsafe impl Sync for Shard {}
+
+impl Shard {
+    /// A shard of the runtime whose shared part will stand at `shared`.
+    pub(super) fn new(shared: *const Shared, index: usize, poll_times: Option<Histogram>) -> Self {
+        Self {
+            shared,
+            index,
+            homes: Homes { owner: UnsafeCell::new(0), others: CachePadded::new(AtomicIsize::new(BIAS)) },
+            ring: Ring::new(),
+            high: Ring::new(),
+            background: Ring::new(),
+            registry: Registry::new(),
+            registry_lock: Mutex::new(()),
+            timers: Timers::new(),
+            bed: Bed::new(),
+            counters: CachePadded::default(),
+            depth: AtomicUsize::new(0),
+            poll_times,
+            polls_begun: AtomicU64::new(0),
+            stuck: CachePadded::new(AtomicBool::new(false)),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Shared {
+        // SAFETY: the shard is inside the shared part, which lives as long as it does.
+        unsafe { &*self.shared }
+    }
+
+    #[inline]
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    #[inline]
+    pub(crate) fn as_ptr(&self) -> NonNull<Shard> {
+        NonNull::from(self)
+    }
+
+    /// Ends the owner's part: from now on the atomic count is exact. Once per shard.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner, for the last time, and gives up the strong reference that stands behind the shard.
+    pub(super) unsafe fn disown(&self) {
+        // SAFETY: the caller is the owner.
+        let own = self.homes.owner.with(|count| unsafe { *count });
+        // AcqRel: as in `Home::drop`.
+        let before = self.homes.others.fetch_add(own - BIAS, Ordering::AcqRel);
+        if before + own - BIAS == 0 {
+            // SAFETY: the count is zero and no owner is left.
+            unsafe { Shard::free(self.as_ptr()) };
+        }
+    }
+
+    /// Gives up the strong reference to the shared part, and with the last one the shard itself.
+    ///
+    /// # Safety
+    ///
+    /// Called once, when nobody refers to the shard any more.
+    #[cold]
+    pub(super) unsafe fn free(shard: NonNull<Shard>) {
+        // SAFETY: `keep` made this strong reference; the pointer is read out before the memory may go.
+        unsafe { Arc::decrement_strong_count(ptr::read(&raw const (*shard.as_ptr()).shared)) };
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) fn polls_begun(&self) -> u64 {
+        self.polls_begun.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn poll_times(&self) -> Option<&Histogram> {
+        self.poll_times.as_ref()
+    }
+
+    /// How many tasks wait here.
+    pub(crate) fn queue_depth(&self) -> usize {
+        self.ring.len() + self.high.len() + self.background.len() + self.depth.load(Ordering::Relaxed)
+    }
+
+    /// Whether a thief, or the owner, would find something here.
+    #[inline]
+    pub(super) fn has_stealable(&self) -> bool {
+        let len = self.ring.len();
+        len > 1
+            || (len == 1 && (!self.ring.has_hot() || self.stuck.load(Ordering::Relaxed)))
+            || !self.high.is_empty()
+            || !self.background.is_empty()
+    }
+}

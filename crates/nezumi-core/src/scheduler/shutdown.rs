@@ -1,0 +1,117 @@
+//! How a runtime ends.
+//!
+//! Called by `runtime` (to begin) and `thread` (each worker's part). Every worker cancels the tasks of its own shard, drops what is in its
+//! ring, and leaves; the last one does the same for the outside shards and the shared queues, then ends the driver and the timers. A worker
+//! that sits in a task that blocks leaves when that is over; whoever waits for it waits as long as they said.
+//!
+//! Promise: every task is dropped exactly once: those that are idle or queued by this, those that run by their poller when it sees
+//! the mark. A task spawned meanwhile is refused and dropped at once. No future is dropped under a lock.
+
+use super::Shard;
+use super::shared::Shared;
+use super::worker::Worker;
+use nezumi_queue::Ring;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+
+/// Begins the shutdown of a multi-threaded runtime. Idempotent.
+pub(crate) fn begin(shared: &Shared) {
+    if shared.set_shutting_down() {
+        for inject in &shared.inject {
+            inject.close();
+        }
+        for worker in 0..shared.workers() {
+            shared.wake(worker);
+        }
+        shared.watch.stop();
+    }
+}
+
+/// The worker has seen the shutdown, and ends.
+pub(super) fn end_worker(worker: &Worker) {
+    let shard = worker.shard();
+    let shared = worker.shared();
+    if worker.searching.replace(false) {
+        // Whatever was pushed and trusted this searcher is cancelled with the rest.
+        let _ = shared.idle.stop_searching();
+    }
+    // SAFETY: this thread owns the shard, and is where its tasks may be dropped.
+    unsafe {
+        let len = shard.registry.close();
+        shard.registry.shut_down(len);
+        drop(worker.deferred.take());
+        drain(shard);
+    }
+    worker.given_up.set(true);
+    super::context::give_up_worker();
+    leave(shared, shard);
+}
+
+/// A worker whose thread could not be started ends without having begun.
+pub(super) fn worker_never_ran(shared: &Shared, index: usize) {
+    leave(shared, shared.shard(index));
+}
+
+fn leave(shared: &Shared, shard: &Shard) {
+    // AcqRel: the last to leave sees all that the others did.
+    if shared.workers_left.fetch_sub(1, Ordering::AcqRel) == 1 {
+        end_rest(shared);
+    }
+    // SAFETY: the owner's part ends here, for this thread has been, or would have been, the owner; `handle`, which the caller holds,
+    // keeps the shared part past this.
+    unsafe { shard.disown() };
+}
+
+/// All workers have left: ends what belongs to none of them.
+pub(super) fn end_rest(shared: &Shared) {
+    for shard in shared.outside_shards() {
+        let len = {
+            let _owner = shard.registry_lock.lock();
+            // SAFETY: the lock makes us the owner.
+            unsafe { shard.registry.close() }
+        };
+        // SAFETY: tasks spawned from outside are `Send`, and their futures may be dropped on any thread.
+        unsafe { shard.registry.shut_down(len) };
+        // SAFETY: outside shards have no other owner than the last worker, for the counts of homes.
+        unsafe { shard.disown() };
+    }
+    for inject in &shared.inject {
+        inject.close();
+        loop {
+            let batch = inject.take(0, usize::MAX);
+            if batch.is_empty() {
+                break;
+            }
+        }
+    }
+    while let Some(batch) = shared.relay.pop(0) {
+        drop(batch);
+    }
+    if let Some(handle) = &shared.driver {
+        let driver = shared.driver_seat.lock().take();
+        if let Some(mut driver) = driver {
+            driver.shutdown(handle);
+        }
+    }
+    for shard in shared.worker_shards() {
+        // Wakers are user code: one that panics must not keep the rest from being told.
+        let _ = catch_unwind(AssertUnwindSafe(|| shard.timers.shutdown()));
+    }
+}
+
+/// Drops what is in a shard's rings.
+///
+/// # Safety
+///
+/// The caller owns the shard.
+pub(super) unsafe fn drain(shard: &Shard) {
+    fn all<const N: usize>(ring: &Ring<crate::task::Runnable, N>) {
+        // SAFETY: the caller of `drain` owns the shard.
+        while let Some(runnable) = unsafe { ring.pop_front() } {
+            drop(runnable);
+        }
+    }
+    all(&shard.ring);
+    all(&shard.high);
+    all(&shard.background);
+}

@@ -1,0 +1,104 @@
+//! The loop around a worker, on a thread of the blocking pool.
+//!
+//! Called by `runtime` (start) and by `block_in_place` (another thread goes on with a worker). Knows nothing of what a step does.
+
+use super::context::{self, Role};
+use super::shared::Shared;
+use super::worker::{Step, Worker};
+use crate::blocking::{Mandatory, SpawnError};
+use crate::runtime::Handle;
+use crate::spawn::BlockingJob;
+use nezumi_wake::{coop, defer, entered};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{self, NonNull};
+
+/// Starts all workers of a new runtime.
+///
+/// # Errors
+///
+/// When the system refuses a thread. Those that were started end when the runtime is shut down.
+pub(crate) fn start(handle: &Handle) -> io::Result<()> {
+    let shared = handle.shared();
+    for index in 0..shared.workers() {
+        if let Err(error) = hand_over(handle, index) {
+            // The others must not wait for this one and those after it.
+            for index in index..shared.workers() {
+                super::shutdown::worker_never_ran(shared, index);
+            }
+            return Err(error);
+        }
+    }
+    shared.watch.start(handle)
+}
+
+/// Has a thread of the pool drive this worker from now on.
+///
+/// # Errors
+///
+/// When the system refuses a thread and none is there; the worker is then still the caller's.
+pub(crate) fn hand_over(handle: &Handle, index: usize) -> io::Result<()> {
+    let job = BlockingJob::Worker { handle: handle.clone(), index };
+    match handle.shared().blocking.spawn(job, Mandatory::Mandatory, handle) {
+        Ok(()) => Ok(()),
+        // The runtime is shutting down: whoever has the worker must end it.
+        Err(SpawnError::ShuttingDown(_)) => Err(io::Error::other("the runtime is shutting down")),
+        Err(SpawnError::NoThreads(error, _)) => Err(error),
+    }
+}
+
+/// Drives a worker until the runtime shuts down, or until a task gives the worker up.
+pub(crate) fn drive(handle: &Handle, index: usize) {
+    let shared: &Shared = handle.shared();
+    let shard = shared.shard(index);
+    // SAFETY: whoever had the worker has handed it to this thread, which keeps the runtime alive through `handle`.
+    let worker = unsafe { Worker::new(shard) };
+    // SAFETY: the worker and the handle stand in this frame, which outlives the guards below.
+    let _role =
+        unsafe { context::play(Role { shard, worker: &raw const worker, core: ptr::null(), owned: shard }) };
+    // SAFETY: as above.
+    let _host = unsafe { defer::set_host(Some(NonNull::from(&worker as &dyn defer::Host))) };
+    let _entered = entered::enter(true);
+    set_affinity(shared, index);
+    shared.watch.worker_woke();
+    loop {
+        // A panic comes from a hook, or from a waker that is no task's. It has been reported; the worker goes on.
+        match catch_unwind(AssertUnwindSafe(|| run(&worker))) {
+            Ok(Step::GivenUp) => break,
+            Ok(_) => {
+                coop::replace(coop::Budget::unconstrained());
+                super::shutdown::end_worker(&worker);
+                break;
+            }
+            Err(_) if worker.given_up.get() => break,
+            Err(_) => {}
+        }
+    }
+    coop::replace(coop::Budget::unconstrained());
+}
+
+fn run(worker: &Worker) -> Step {
+    loop {
+        match worker.step() {
+            Step::Ran => {}
+            Step::Idle => worker.park(),
+            end @ (Step::Shutdown | Step::GivenUp) => return end,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn set_affinity(shared: &Shared, index: usize) {
+    if let Some(core) = shared.config.core_of(index) {
+        // SAFETY: `set` is a plain bit set on our stack; the call reads it.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(core, &mut set);
+            // A core that does not exist, or is not allowed, leaves the thread where it was.
+            libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_affinity(_shared: &Shared, _index: usize) {}

@@ -1,0 +1,126 @@
+//! What a busy worker looks after every few dozen steps.
+//!
+//! Called by `worker::step`. Looks at the clock once per round, and at the driver, the timers and the deferred wakes, so that none of them
+//! starves behind a ring that never empties. Tunes how often the inject queue goes first: about every 200 µs of work, as Tokio does.
+
+use super::shared::Shared;
+use super::worker::Worker;
+use crate::timer::NEVER;
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// How much work may pass between two looks at the inject queue.
+const INJECT_EVERY: Duration = Duration::from_micros(200);
+/// The bounds of the tuned interval, in steps.
+const INJECT_STEPS: (u32, u32) = (2, 127);
+/// The interval before anything is known, and where the builder sets none.
+const INJECT_STEPS_AT_FIRST: u32 = 61;
+
+/// When this worker looks after what.
+pub(super) struct Upkeep {
+    /// The step of the next round.
+    next_round: Cell<u32>,
+    /// The step at which the inject queue goes first.
+    next_inject: Cell<u32>,
+    inject_steps: Cell<u32>,
+    /// The builder fixed the interval.
+    fixed: bool,
+    round_steps: u32,
+    /// When this round, or this waking time, began.
+    began: Cell<Instant>,
+    /// The polls begun by then.
+    polls_then: Cell<u64>,
+}
+
+impl Upkeep {
+    pub(super) fn new(shared: &Shared) -> Self {
+        let config = &shared.config;
+        Self {
+            next_round: Cell::new(config.event_interval),
+            next_inject: Cell::new(1),
+            inject_steps: Cell::new(config.global_queue_interval.unwrap_or(INJECT_STEPS_AT_FIRST)),
+            fixed: config.global_queue_interval.is_some(),
+            round_steps: config.event_interval,
+            began: Cell::new(Instant::now()),
+            polls_then: Cell::new(0),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_due(&self, tick: u32) -> bool {
+        tick == self.next_round.get()
+    }
+
+    /// Whether the inject queue goes first in this step. Asked once per step at most.
+    #[inline(always)]
+    pub(super) fn is_inject_due(&self, tick: u32) -> bool {
+        tick == self.next_inject.get()
+    }
+
+    /// The step at which the inject queue went first is over.
+    #[inline]
+    pub(super) fn inject_done(&self, tick: u32) {
+        self.next_inject.set(tick.wrapping_add(self.inject_steps.get()));
+    }
+
+    /// One round.
+    #[inline(never)]
+    pub(super) fn look_after(&self, worker: &Worker) {
+        self.next_round.set(worker.tick.get().wrapping_add(self.round_steps));
+        self.measure(worker);
+        self.turn_driver(worker);
+        worker.dispatch(|| worker.drain_deferred());
+        self.advance_timers(worker);
+    }
+
+    /// Counts the time since the last look as busy, and tunes the interval by what a poll took in it.
+    pub(super) fn measure(&self, worker: &Worker) {
+        let now = Instant::now();
+        let busy_ns = now.saturating_duration_since(self.began.replace(now)).as_nanos() as u64;
+        let shard = worker.shard();
+        shard.counters.busy_ns.add(busy_ns);
+        let begun = shard.polls_begun.load(Ordering::Relaxed);
+        let polls = begun.wrapping_sub(self.polls_then.replace(begun));
+        if polls == 0 {
+            return;
+        }
+        let (old_ns, poll_ns) = (shard.counters.mean_poll_ns.get(), busy_ns / polls);
+        // An exponential average: a tenth of what is new.
+        let mean_ns = if old_ns == 0 { poll_ns } else { old_ns - old_ns / 10 + poll_ns / 10 };
+        shard.counters.mean_poll_ns.set(mean_ns.max(1));
+        if !self.fixed {
+            let steps = INJECT_EVERY.as_nanos() as u64 / mean_ns.max(1);
+            self.inject_steps.set(steps.clamp(INJECT_STEPS.0.into(), INJECT_STEPS.1.into()) as u32);
+        }
+    }
+
+    /// Slept until now.
+    pub(super) fn wake_up(&self) {
+        self.began.set(Instant::now());
+    }
+
+    /// Dispatches what the driver has ready, without waiting. Does nothing while somebody else sits in the driver.
+    pub(super) fn turn_driver(&self, worker: &Worker) {
+        let shared = worker.shared();
+        let Some(handle) = &shared.driver else { return };
+        let Some(mut seat) = shared.driver_seat.try_lock() else { return };
+        if let Some(driver) = &mut *seat {
+            shared.driver_turns.fetch_add(1, Ordering::Relaxed);
+            worker.dispatch(|| {
+                driver.turn(handle, Some(Duration::ZERO), shared.config.events_per_busy_turn);
+            });
+        }
+    }
+
+    /// Fires the timers that are due.
+    pub(super) fn advance_timers(&self, worker: &Worker) {
+        let timers = &worker.shard().timers;
+        if timers.next_deadline_ms() != NEVER {
+            let now_ms = worker.shared().clock.now_ms();
+            worker.dispatch(|| {
+                timers.advance(now_ms);
+            });
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! One worker: a machine with a step that never blocks.
+//!
+//! Called by `thread` (the loop around it) and, re-entrantly, by wakers through `schedule`. A worker is what a thread does for a while; the
+//! thread may give it up in the middle of a poll (`block_in_place`), and another thread then makes a new one for the same shard.
+//!
+//! Promise: everything that is runnable here is stealable; a hot task runs next, yet never more than three in a row nor past the budget of the
+//! poll that woke it; the inject queue, the driver and the timers are looked at every few dozen steps, however busy the ring is.
+//!
+//! All fields that a waker may touch in the middle of a poll are cells, and no borrow lives across a poll.
+//!
+//! Tests: `tests/it/scheduler.rs`.
+
+use super::shared::Shared;
+use super::upkeep::Upkeep;
+use super::{Shard, context};
+use crate::task::{Priority, Runnable};
+use nezumi_prim::FastRand;
+use nezumi_queue::{Batch, Ring};
+use nezumi_wake::coop::{self, Budget};
+use nezumi_wake::defer::Host;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+
+/// How often in a row the hot task goes first.
+const HOT_IN_A_ROW: u32 = 3;
+/// How often in a row a task of the high lane goes first while others wait.
+const HIGH_IN_A_ROW: u32 = 32;
+
+/// What a step has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Ran a task, or looked after something.
+    Ran,
+    /// There is nothing to do.
+    Idle,
+    /// The runtime is shutting down.
+    Shutdown,
+    /// Another thread has this worker now.
+    GivenUp,
+}
+
+/// One worker, on the stack of the thread that drives it.
+pub(crate) struct Worker {
+    shard: *const Shard,
+    pub(super) rand: FastRand,
+    /// Counts steps.
+    pub(super) tick: Cell<u32>,
+    hot_in_a_row: Cell<u32>,
+    high_in_a_row: Cell<u32>,
+    /// Counted among the searchers.
+    pub(super) searching: Cell<bool>,
+    /// Events are being dispatched: pushes wake nobody until all are there.
+    pub(super) dispatching: Cell<bool>,
+    pub(super) given_up: Cell<bool>,
+    pub(super) deferred: RefCell<Vec<Waker>>,
+    pub(super) upkeep: Upkeep,
+    /// Woken, and nothing run since.
+    pub(super) woken_in_vain: Cell<bool>,
+}
+
+impl Worker {
+    /// # Safety
+    ///
+    /// `shard` stays valid, and its owner's part is the caller's thread's, until the worker is dropped or given up.
+    pub(super) unsafe fn new(shard: &Shard) -> Self {
+        let shared = shard.shared();
+        Self {
+            shard,
+            rand: FastRand::new(shared.config.seeds.next()),
+            tick: Cell::new(0),
+            hot_in_a_row: Cell::new(0),
+            high_in_a_row: Cell::new(0),
+            searching: Cell::new(false),
+            dispatching: Cell::new(false),
+            given_up: Cell::new(false),
+            deferred: RefCell::new(Vec::new()),
+            upkeep: Upkeep::new(shared),
+            woken_in_vain: Cell::new(false),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn shard(&self) -> &Shard {
+        // SAFETY: the contract of `new`.
+        unsafe { &*self.shard }
+    }
+
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> &Shared {
+        self.shard().shared()
+    }
+
+    #[inline]
+    pub(crate) fn index(&self) -> usize {
+        self.shard().index()
+    }
+
+    /// Does one thing that is to be done, and returns.
+    #[inline]
+    pub(super) fn step(&self) -> Step {
+        let tick = self.tick.get().wrapping_add(1);
+        self.tick.set(tick);
+        if self.upkeep.is_due(tick) {
+            if self.shared().is_shutting_down() {
+                return Step::Shutdown;
+            }
+            self.upkeep.look_after(self);
+        }
+        if let Some(runnable) = self.pick(tick) {
+            self.found_work();
+            self.run(runnable);
+            return if self.given_up.get() { Step::GivenUp } else { Step::Ran };
+        }
+        if self.shared().is_shutting_down() {
+            return Step::Shutdown;
+        }
+        if self.wake_deferred() {
+            return Step::Ran;
+        }
+        match self.steal() {
+            Some(runnable) => {
+                self.fresh_budget();
+                self.run(runnable);
+                if self.given_up.get() { Step::GivenUp } else { Step::Ran }
+            }
+            None => Step::Idle,
+        }
+    }
+
+    /// The next task of this worker's own or of the shared queues. Sets the budget it runs with.
+    #[inline]
+    fn pick(&self, tick: u32) -> Option<Runnable> {
+        if self.upkeep.is_inject_due(tick) {
+            self.upkeep.inject_done(tick);
+            let found = self.take_injected();
+            self.fresh_budget();
+            if found.is_some() {
+                return found;
+            }
+        }
+        if self.shared().lanes_used.load(Ordering::Relaxed) {
+            if let Some(runnable) = self.pick_high(tick) {
+                self.fresh_budget();
+                return Some(runnable);
+            }
+        }
+        let ring = &self.shard().ring;
+        let hot_in_a_row = self.hot_in_a_row.get();
+        if hot_in_a_row < HOT_IN_A_ROW && coop::has_budget_remaining() {
+            // SAFETY: this thread owns the shard.
+            if let Some(runnable) = unsafe { ring.pop_hot() } {
+                self.hot_in_a_row.set(hot_in_a_row + 1);
+                return Some(runnable);
+            }
+        }
+        self.fresh_budget();
+        // SAFETY: this thread owns the shard.
+        if let Some(runnable) = unsafe { ring.pop_front() } {
+            return Some(runnable);
+        }
+        self.refill()
+    }
+
+    /// The ring is empty: takes a batch from the relay, or from the inject queue; last, a background task.
+    fn refill(&self) -> Option<Runnable> {
+        let shared = self.shared();
+        if let Some(mut batch) = shared.relay.pop(self.index()) {
+            let first = batch.pop_front();
+            self.keep(batch);
+            return first;
+        }
+        self.take_injected().or_else(|| self.pick_background())
+    }
+
+    /// A fair share of what came from outside.
+    fn take_injected(&self) -> Option<Runnable> {
+        let shared = self.shared();
+        let queue = &shared.inject[Priority::Normal as usize];
+        let waiting = queue.len();
+        if waiting == 0 {
+            return None;
+        }
+        // One to run, and no more than half a ring to keep, so that what runs here still has room.
+        let share = (waiting / shared.workers() + 1).min(self.shard().ring.room() / 2 + 1);
+        let mut batch = queue.take(self.index(), share);
+        let first = batch.pop_front();
+        self.keep(batch);
+        first
+    }
+
+    /// Puts tasks that came by the batch into the ring; others may take of them.
+    fn keep(&self, mut batch: Batch<Runnable>) {
+        if batch.is_empty() {
+            return;
+        }
+        // SAFETY: this thread owns the shard.
+        unsafe { self.shard().ring.push_batch(&mut batch) };
+        if !batch.is_empty() {
+            self.shared().relay.push(batch, self.index());
+        }
+        self.notify();
+    }
+
+    /// A task of the high lane, in runs that are bounded while others wait; every so often one of the background lane.
+    #[cold]
+    fn pick_high(&self, tick: u32) -> Option<Runnable> {
+        if self.upkeep.is_inject_due(tick) {
+            if let Some(runnable) = self.pick_background() {
+                return Some(runnable);
+            }
+        }
+        let run = self.high_in_a_row.get();
+        if run >= HIGH_IN_A_ROW {
+            self.high_in_a_row.set(0);
+            return None;
+        }
+        let found = self.pick_lane(Priority::High, &self.shard().high);
+        self.high_in_a_row.set(if found.is_some() { run + 1 } else { 0 });
+        found
+    }
+
+    fn pick_background(&self) -> Option<Runnable> {
+        if !self.shared().lanes_used.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.pick_lane(Priority::Background, &self.shard().background)
+    }
+
+    fn pick_lane<const N: usize>(&self, priority: Priority, ring: &Ring<Runnable, N>) -> Option<Runnable> {
+        // SAFETY: this thread owns the shard.
+        unsafe { ring.pop_front() }
+            .or_else(|| self.shared().inject[priority as usize].take(self.index(), 1).pop_front())
+    }
+
+    #[inline(always)]
+    fn fresh_budget(&self) {
+        self.hot_in_a_row.set(0);
+        coop::replace(Budget::initial());
+    }
+
+    /// Something to run: this worker searches no more.
+    #[inline]
+    pub(super) fn found_work(&self) {
+        if self.searching.get() {
+            self.stop_searching();
+        }
+        self.woken_in_vain.set(false);
+    }
+
+    #[cold]
+    fn stop_searching(&self) {
+        self.searching.set(false);
+        let shared = self.shared();
+        // Pushes during the search trusted us to find them.
+        if shared.idle.stop_searching() && (self.shard().has_stealable() || shared.has_work_for(self.index()))
+        {
+            shared.notify();
+        }
+    }
+
+    #[inline]
+    fn run(&self, runnable: Runnable) {
+        let shard = self.shard();
+        let polls = shard.polls_begun.load(Ordering::Relaxed);
+        shard.polls_begun.store(polls + 1, Ordering::Relaxed);
+        if self.shared().config.observes_polls {
+            return self.run_observed(runnable);
+        }
+        runnable.run();
+    }
+
+    /// With hooks around the poll, or with its duration measured.
+    #[cold]
+    fn run_observed(&self, runnable: Runnable) {
+        super::observe::run(self.shared(), self.shard(), runnable);
+    }
+
+    /// Adds a task to the ring. Called in the middle of polls.
+    #[inline]
+    pub(super) fn push(&self, runnable: Runnable, hot: bool) {
+        if runnable.header().priority() != Priority::Normal {
+            return self.push_lane(runnable);
+        }
+        let hot = hot && !self.dispatching.get() && !self.shared().config.disable_lifo_slot;
+        let shard = self.shard();
+        shard.counters.scheduled_locally.add(1);
+        // SAFETY: this thread owns the shard.
+        match unsafe { shard.ring.push_back(runnable, hot) } {
+            // A single hot task is this worker's next; should it not get to it, the watch sees that.
+            Ok(1) if hot => {}
+            Ok(_) => self.notify(),
+            Err(runnable) => self.overflow(runnable),
+        }
+    }
+
+    /// The ring is full: its older half goes to the relay in one piece, where idle workers find it.
+    #[cold]
+    fn overflow(&self, runnable: Runnable) {
+        let shard = self.shard();
+        shard.counters.overflowed.add(1);
+        // SAFETY: this thread owns the shard.
+        let mut batch = unsafe { shard.ring.take_half() }.unwrap_or_default();
+        // The newcomer is the youngest of the batch, and is thus behind whatever was there before it. When a thief was copying
+        // there is no half to take, and it goes alone.
+        batch.push_back(runnable);
+        self.shared().relay.push(batch, self.index());
+        self.notify();
+    }
+
+    #[cold]
+    fn push_lane(&self, runnable: Runnable) {
+        self.shared().lanes_used.store(true, Ordering::Relaxed);
+        let shard = self.shard();
+        shard.counters.scheduled_locally.add(1);
+        let priority = runnable.header().priority();
+        let ring = if priority == Priority::High { &shard.high } else { &shard.background };
+        // SAFETY: this thread owns the shard.
+        if let Err(runnable) = unsafe { ring.push_back(runnable, false) } {
+            // Refused only in shutdown, which has cancelled the task.
+            let _ = self.shared().inject[priority as usize].push(runnable, self.index());
+        }
+        self.notify();
+    }
+
+    #[inline]
+    fn notify(&self) {
+        if !self.dispatching.get() {
+            self.shared().notify();
+        }
+    }
+
+    /// Lets the driver have a look, then wakes those who asked to wait for that. Whether there were any.
+    pub(super) fn wake_deferred(&self) -> bool {
+        if self.deferred.borrow().is_empty() {
+            return false;
+        }
+        self.upkeep.turn_driver(self);
+        self.dispatch(|| self.drain_deferred());
+        true
+    }
+
+    pub(super) fn drain_deferred(&self) {
+        // Taken out whole: a waker is user code and may defer again.
+        let mut wakers = std::mem::take(&mut *self.deferred.borrow_mut());
+        for waker in wakers.drain(..) {
+            waker.wake();
+        }
+        let mut slot = self.deferred.borrow_mut();
+        if slot.is_empty() {
+            *slot = wakers;
+        }
+    }
+
+    /// Ends this thread's part as a worker, in the middle of a poll. Another thread may be the shard's owner from now on.
+    pub(crate) fn give_up(&self) {
+        self.drain_deferred();
+        self.upkeep.measure(self);
+        self.given_up.set(true);
+        context::give_up_worker();
+    }
+
+    /// Undoes [`give_up`](Self::give_up), after which nobody took the worker over.
+    pub(crate) fn take_back(&self) {
+        self.given_up.set(false);
+        context::take_back_worker(self, self.shard);
+    }
+
+    /// Runs `wake`, which makes tasks runnable here, and wakes another worker at the end if there is enough for two.
+    pub(super) fn dispatch(&self, wake: impl FnOnce()) {
+        self.gather(wake);
+        if self.shard().ring.len() > 1 || !self.shard().high.is_empty() {
+            self.shared().notify();
+        }
+    }
+
+    /// Runs `wake`, which makes tasks runnable here, without waking anybody.
+    pub(super) fn gather(&self, wake: impl FnOnce()) {
+        struct Done<'a>(&'a Cell<bool>);
+
+        impl Drop for Done<'_> {
+            fn drop(&mut self) {
+                self.0.set(false);
+            }
+        }
+
+        self.dispatching.set(true);
+        let _done = Done(&self.dispatching);
+        wake();
+    }
+}
+
+impl Host for Worker {
+    fn defer(&self, waker: &Waker) {
+        if self.given_up.get() {
+            return waker.wake_by_ref();
+        }
+        // A task that yields in several branches of one poll is woken once.
+        if self.deferred.borrow().last().is_some_and(|last| last.will_wake(waker)) {
+            return;
+        }
+        // A clone is user code: no borrow stands while it runs.
+        let waker = waker.clone();
+        self.deferred.borrow_mut().push(waker);
+    }
+
+    fn forced_yield(&self) {
+        self.shard().counters.forced_yields.add(1);
+    }
+}

@@ -1,0 +1,85 @@
+//! The one allocation of a task.
+
+use super::registry::NOWHERE;
+use super::state::State;
+use super::vtable::Vtable;
+use super::{Id, JoinError, Origin, Priority, Schedule};
+use nezumi_prim::cell::UnsafeCell;
+use nezumi_prim::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::future::Future;
+use std::panic::Location;
+use std::ptr::NonNull;
+use std::task::Waker;
+
+/// What every task has at its start, whatever its future is. All pointers to tasks are pointers to this.
+pub(crate) struct Header {
+    pub(super) state: State,
+    /// The queue's: chains runnables.
+    pub(super) link: AtomicPtr<()>,
+    pub(super) vtable: &'static Vtable,
+    pub(super) id: Id,
+    pub(super) spawned_at: &'static Location<'static>,
+    /// Where the registry keeps this task. Written by the registry, before the task is shared.
+    pub(super) place: AtomicU32,
+    pub(super) priority: Priority,
+    pub(super) join_waker: UnsafeCell<Option<Waker>>,
+}
+
+/// A task: `repr(C)`, so that a pointer to it is one to its header.
+#[repr(C)]
+pub(super) struct Cell<F: Future, S> {
+    pub(super) header: Header,
+    pub(super) scheduler: S,
+    pub(super) stage: UnsafeCell<Stage<F>>,
+}
+
+/// What is in the middle of a task.
+pub(super) enum Stage<F: Future> {
+    Future(F),
+    Output(Result<F::Output, JoinError>),
+    Consumed,
+}
+
+impl<F: Future, S: Schedule> Cell<F, S> {
+    #[inline]
+    pub(super) fn allocate(future: F, scheduler: S, origin: Origin) -> NonNull<Header> {
+        let cell = Box::new(Cell {
+            header: Header {
+                state: State::new(S::REGISTRY_REFS),
+                link: AtomicPtr::default(),
+                vtable: Vtable::of::<F, S>(),
+                id: origin.id,
+                spawned_at: origin.spawned_at,
+                place: AtomicU32::new(NOWHERE),
+                priority: origin.priority,
+                join_waker: UnsafeCell::new(None),
+            },
+            scheduler,
+            stage: UnsafeCell::new(Stage::Future(future)),
+        });
+        NonNull::from(Box::leak(cell)).cast()
+    }
+}
+
+impl Header {
+    pub(crate) fn id(&self) -> Id {
+        self.id
+    }
+
+    pub(crate) fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    pub(crate) fn spawned_at(&self) -> &'static Location<'static> {
+        self.spawned_at
+    }
+
+    pub(crate) fn place(&self) -> u32 {
+        // Relaxed: written before the task was shared.
+        self.place.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_place(&self, place: u32) {
+        self.place.store(place, Ordering::Relaxed);
+    }
+}

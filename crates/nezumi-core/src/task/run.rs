@@ -1,0 +1,222 @@
+//! From a runnable to the end of its poll.
+//!
+//! Called through the vtable by whoever holds a runnable (the schedulers), or `RUNNING` (shutdown). Calls user code: the
+//! future, its drop, the drop of the output, the join waker. Each of these may panic, and each is caught here.
+
+use super::cell::{Cell, Header, Stage};
+use super::runnable::refs_at_completion;
+use super::state::{OnStart, OnStop};
+use super::{Id, JoinError, Runnable, Schedule, id, waker};
+use nezumi_prim::cell::UnsafeCell;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+/// Sets the current task id while user code of a task runs.
+struct Inside(Option<Id>);
+
+impl Inside {
+    #[inline]
+    fn new(id: Id) -> Self {
+        Self(id::replace_current(Some(id)))
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        id::replace_current(self.0);
+    }
+}
+
+/// Polls once. See [`Vtable`](super::vtable::Vtable).
+pub(super) unsafe fn poll<F: Future, S: Schedule>(task: NonNull<Header>) {
+    // SAFETY: the caller gave us a reference, which this function holds until one of the calls below consumes it.
+    let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
+    match cell.header.state.start() {
+        OnStart::Poll => {
+            // SAFETY: `start` gave us RUNNING.
+            if unsafe { poll_future(task, cell) }.is_ready() {
+                // SAFETY: RUNNING and the reference are ours, and the stage holds the output.
+                return unsafe { complete::<F, S>(task) };
+            }
+            match cell.header.state.stop() {
+                OnStop::Idle => {}
+                // SAFETY: it was the last reference.
+                OnStop::Dealloc => unsafe { (cell.header.vtable.dealloc)(task) },
+                // SAFETY: NOTIFIED is set, and the reference lives on as the new runnable's.
+                OnStop::Resubmit => unsafe {
+                    S::reschedule(&raw const cell.scheduler, Runnable::from_header(task));
+                },
+                // SAFETY: RUNNING is still ours, and so is the reference.
+                OnStop::Cancel => unsafe { cancel::<F, S>(task) },
+            }
+        }
+        // SAFETY: as for `OnStop::Cancel`.
+        OnStart::Cancel => unsafe { cancel::<F, S>(task) },
+        OnStart::Gone => {}
+        // SAFETY: it was the last reference.
+        OnStart::Dealloc => unsafe { (cell.header.vtable.dealloc)(task) },
+    }
+}
+
+/// Polls the future, and puts its output, or its panic, in its place.
+///
+/// # Safety
+///
+/// The caller holds `RUNNING` of this task.
+#[inline]
+unsafe fn poll_future<F: Future, S: Schedule>(task: NonNull<Header>, cell: &Cell<F, S>) -> Poll<()> {
+    let _inside = Inside::new(cell.header.id);
+    let polled = catch_unwind(AssertUnwindSafe(|| {
+        let waker = waker::borrowed(task);
+        let mut cx = Context::from_waker(&waker);
+        cell.stage.with_mut(|stage| {
+            // SAFETY: row `stage` of the table in `task`: RUNNING is ours. The future never moves: the task is on the heap, and
+            // the stage is only ever overwritten.
+            match unsafe { &mut *stage } {
+                Stage::Future(future) => unsafe { Pin::new_unchecked(future) }.poll(&mut cx),
+                Stage::Output(_) | Stage::Consumed => {
+                    unreachable!("a task is polled until its future is done")
+                }
+            }
+        })
+    }));
+    let output = match polled {
+        Ok(Poll::Pending) => return Poll::Pending,
+        Ok(Poll::Ready(output)) => Ok(output),
+        Err(payload) => {
+            cell.scheduler.panicked();
+            Err(JoinError::panic(cell.header.id, payload))
+        }
+    };
+    // SAFETY: RUNNING is ours.
+    unsafe { finish(cell, output) };
+    Poll::Ready(())
+}
+
+/// Replaces the future by `output`, or by the panic of the future's drop.
+///
+/// # Safety
+///
+/// The caller holds `RUNNING` of this task.
+#[inline]
+unsafe fn finish<F: Future, S: Schedule>(cell: &Cell<F, S>, output: Result<F::Output, JoinError>) {
+    // SAFETY: the caller's promise.
+    let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { set_stage(&cell.stage, Stage::Consumed) }));
+    let output = match dropped {
+        Ok(()) => output,
+        // A panic of the poll itself is the older news.
+        Err(payload) => output.and_then(|_| Err(JoinError::panic(cell.header.id, payload))),
+    };
+    // SAFETY: the caller's promise; the stage is `Consumed`, so that nothing of the user's is dropped here.
+    unsafe { set_stage(&cell.stage, Stage::Output(output)) };
+}
+
+/// # Safety
+///
+/// The caller owns the stage.
+#[inline]
+unsafe fn set_stage<F: Future>(cell: &UnsafeCell<Stage<F>>, new: Stage<F>) {
+    cell.with_mut(|stage| {
+        /// Writes the new stage also when dropping the old one panics, so that nothing is dropped twice.
+        struct Write<F: Future>(*mut Stage<F>, Option<Stage<F>>);
+
+        impl<F: Future> Drop for Write<F> {
+            fn drop(&mut self) {
+                if let Some(new) = self.1.take() {
+                    // SAFETY: the old stage has been dropped in place, wholly or up to a panic.
+                    unsafe { self.0.write(new) };
+                }
+            }
+        }
+
+        let _write = Write(stage, Some(new));
+        // SAFETY: the caller owns the stage, and `_write` fills the place again.
+        unsafe { stage.drop_in_place() };
+    });
+}
+
+/// Tells the world that the stage holds the final output, and gives up `RUNNING` and one reference.
+///
+/// # Safety
+///
+/// The caller holds `RUNNING` and gives one reference; the stage is `Output`.
+#[inline]
+unsafe fn complete<F: Future, S: Schedule>(task: NonNull<Header>) {
+    // Derived here and not passed in: the task may be freed before this function returns.
+    // SAFETY: the caller gives a reference.
+    let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
+    cell.scheduler.terminated(&cell.header);
+    let released = cell.scheduler.release(&cell.header);
+    let after = cell.header.state.complete();
+    if !after.is_join_interested() {
+        // SAFETY: nobody has the join interest, so the output is ours.
+        unsafe { drop_output::<F, S>(task) };
+    } else if after.is_join_waker_set() {
+        // SAFETY: row `join waker`: set and complete, so it belongs to us.
+        let waker = cell.header.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+        // A waker is user code.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            if let Some(waker) = waker {
+                waker.wake();
+            }
+        }));
+    }
+    if cell.header.state.drop_refs(refs_at_completion::<S>(released)) {
+        // SAFETY: these were the last references.
+        unsafe { (cell.header.vtable.dealloc)(task) };
+    }
+}
+
+/// Drops the future and completes. See [`Vtable`](super::vtable::Vtable).
+pub(super) unsafe fn cancel<F: Future, S: Schedule>(task: NonNull<Header>) {
+    // SAFETY: the caller gave us a reference.
+    let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
+    let id = cell.header.id;
+    {
+        let _inside = Inside::new(id);
+        // SAFETY: the caller holds RUNNING.
+        let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { set_stage(&cell.stage, Stage::Consumed) }));
+        let error = match dropped {
+            Ok(()) => JoinError::cancelled(id),
+            Err(payload) => JoinError::panic(id, payload),
+        };
+        // SAFETY: as above.
+        unsafe { set_stage(&cell.stage, Stage::Output(Err(error))) };
+    }
+    // SAFETY: RUNNING and the reference are ours, and the stage holds the output.
+    unsafe { complete::<F, S>(task) }
+}
+
+/// Drops the output. See [`Vtable`](super::vtable::Vtable).
+pub(super) unsafe fn drop_output<F: Future, S: Schedule>(task: NonNull<Header>) {
+    // SAFETY: the caller holds a reference.
+    let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
+    let _inside = Inside::new(cell.header.id);
+    // SAFETY: the caller owns the stage: complete, and the join interest is, or was, the caller's.
+    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { set_stage(&cell.stage, Stage::Consumed) }));
+}
+
+/// Moves the output out.
+///
+/// # Safety
+///
+/// The caller holds a reference and the join interest, the task is complete, and `to` has room.
+pub(super) unsafe fn take_output<F: Future, S: Schedule>(
+    task: NonNull<Header>,
+    to: *mut Result<F::Output, JoinError>,
+) {
+    // SAFETY: the caller holds a reference.
+    let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
+    cell.stage.with_mut(|stage| {
+        // SAFETY: row `stage`: complete, and the join interest is the caller's.
+        match std::mem::replace(unsafe { &mut *stage }, Stage::Consumed) {
+            // SAFETY: the caller's promise.
+            Stage::Output(output) => unsafe { to.write(output) },
+            Stage::Future(_) | Stage::Consumed => panic!("JoinHandle polled after completion"),
+        }
+    });
+}

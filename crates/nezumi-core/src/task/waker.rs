@@ -1,0 +1,73 @@
+//! The waker of a task: its address and one static table. Cloning counts a reference and allocates nothing.
+
+use super::state::{OnWake, OnWakeByRef};
+use super::{Header, TaskRef};
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+/// One table for all tasks, so that `will_wake` knows a task by its address.
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_waker);
+
+/// A waker that holds no reference of its own: good for as long as its maker holds one.
+pub(super) struct Borrowed(ManuallyDrop<Waker>);
+
+impl Deref for Borrowed {
+    type Target = Waker;
+
+    #[inline]
+    fn deref(&self) -> &Waker {
+        &self.0
+    }
+}
+
+/// The waker to poll `task` with.
+#[inline]
+pub(super) fn borrowed(task: NonNull<Header>) -> Borrowed {
+    // SAFETY: the functions of the table take a pointer to a task on which a reference is held. The poller holds one, and this
+    // waker is never dropped, so that it does not give one up.
+    Borrowed(ManuallyDrop::new(unsafe { Waker::new(task.as_ptr().cast(), &VTABLE) }))
+}
+
+/// # Safety
+///
+/// `data` is of a waker of this table.
+#[inline]
+unsafe fn task(data: *const ()) -> NonNull<Header> {
+    // SAFETY: it came from `borrowed` or `clone`, whose pointer is to a whole task and not null.
+    unsafe { NonNull::new_unchecked(data.cast_mut()).cast() }
+}
+
+unsafe fn clone(data: *const ()) -> RawWaker {
+    // SAFETY: the table's contract: the waker's reference keeps the task.
+    unsafe { task(data).as_ref().state.add_ref() };
+    RawWaker::new(data, &VTABLE)
+}
+
+unsafe fn wake(data: *const ()) {
+    // SAFETY: the table's contract. The waker's reference is ours, and goes where the state says.
+    unsafe {
+        let task = task(data);
+        match task.as_ref().state.wake() {
+            OnWake::Submit => (task.as_ref().vtable.schedule)(task),
+            OnWake::Nothing => {}
+            OnWake::Dealloc => (task.as_ref().vtable.dealloc)(task),
+        }
+    }
+}
+
+unsafe fn wake_by_ref(data: *const ()) {
+    // SAFETY: the table's contract; on `Submit` the state counted a reference for the runnable.
+    unsafe {
+        let task = task(data);
+        if task.as_ref().state.wake_by_ref() == OnWakeByRef::Submit {
+            (task.as_ref().vtable.schedule)(task);
+        }
+    }
+}
+
+unsafe fn drop_waker(data: *const ()) {
+    // SAFETY: the table's contract; the waker's reference is ours to give up.
+    drop(unsafe { TaskRef::from_header(task(data)) });
+}
