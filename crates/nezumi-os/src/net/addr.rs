@@ -182,7 +182,7 @@ resolves! {
     (IpAddr, u16): addr => Resolution::one(*addr);
     (Ipv4Addr, u16): addr => Resolution::one(*addr);
     (Ipv6Addr, u16): addr => Resolution::one(*addr);
-    &[SocketAddr]: addrs => Resolution(sealed::State::Known(Addrs::Many(addrs.to_vec().into_iter())));
+    &[SocketAddr]: addrs => Resolution(sealed::State::Known(Addrs::Many(Vec::from(*addrs).into_iter())));
     str: text => host_and_port(text);
     String: text => host_and_port(text);
     (&str, u16): pair => host(pair.0, pair.1);
@@ -274,10 +274,12 @@ mod tests {
         check(&[][..], &[]);
         check("127.0.0.1:80", &["127.0.0.1:80"]);
         check("[::1]:80".to_owned(), &["[::1]:80"]);
-        check(&"[::1]:80".to_owned(), &["[::1]:80"]);
+        let text = "[::1]:80".to_owned();
+        check(&text, &["[::1]:80"]);
         check(("127.0.0.1", 80), &["127.0.0.1:80"]);
         check(("::1".to_owned(), 80), &["[::1]:80"]);
-        check(&&("::1", 80), &["[::1]:80"]);
+        let pair = ("::1", 80);
+        check(pair, &["[::1]:80"]);
     }
 
     #[test]

@@ -15,12 +15,18 @@ mod halves;
 mod options;
 pub mod tcp;
 mod udp;
+#[cfg(unix)]
+pub mod unix;
 
 pub use addr::{ToSocketAddrs, lookup_host};
 pub use tcp::listener::TcpListener;
 pub use tcp::socket::TcpSocket;
 pub use tcp::stream::TcpStream;
 pub use udp::UdpSocket;
+#[cfg(unix)]
+pub use unix::{
+    datagram::socket::UnixDatagram, listener::UnixListener, socket::UnixSocket, stream::UnixStream,
+};
 
 pub(crate) use addr::each_addr;
 

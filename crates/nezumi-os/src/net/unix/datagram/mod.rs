@@ -1,0 +1,3 @@
+//! Datagrams over Unix sockets: see [`UnixDatagram`](crate::net::UnixDatagram).
+
+pub(crate) mod socket;
