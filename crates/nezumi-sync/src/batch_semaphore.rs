@@ -11,10 +11,12 @@
 //! the head of the queue, and nobody takes them but the holder of the queue's lock. So a waiter needs no partial share
 //! of its own: it is granted all it asked for at once, and until then it holds nothing that could be lost.
 //!
-//!     acquirer                                   releaser
-//!     A1 lock the queue                          R1 fetch_add permits (release)
-//!     A2 CAS: set WAITERS, unless enough there   R2 saw WAITERS: lock the queue,
-//!     A3 link the node, unlock                      grant to the heads while the permits last
+//! ```text
+//! acquirer                                   releaser
+//! A1 lock the queue                          R1 fetch_add permits (release)
+//! A2 CAS: set WAITERS, unless enough there   R2 saw WAITERS: lock the queue,
+//! A3 link the node, unlock                      grant to the heads while the permits last
+//! ```
 //!
 //! Both write the one word, so one comes first. A2 first: R1 sees WAITERS, and R2 waits for A3. R1 first: A2's CAS fails
 //! or finds the permits. A releaser that knows beforehand that somebody waits skips R1 and hands its permits to the heads
@@ -30,20 +32,18 @@
 //! Tests: `tests` below, property `behaves_like_a_fair_counter` in `semaphore`; loom: `models` below, one for each pair of
 //! acquire, release, drop of an acquire, and close.
 
-use nezumi_prim::cell::UnsafeCell;
+use crate::wakers::{Batches, WakerSlot};
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nezumi_prim::sync::{Mutex, MutexGuard};
 use nezumi_queue::list::{Link, LinkedList, Links};
-use nezumi_wake::{WakeList, block_on, coop, entered};
+use nezumi_wake::{block_on, coop, entered};
 use pin_project_lite::pin_project;
-use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, ready};
 
 const CLOSED: usize = 0b01;
 const WAITERS: usize = 0b10;
@@ -115,7 +115,8 @@ impl Semaphore {
     #[inline]
     fn take(&self, permits: usize) -> Result<(), TryAcquireError> {
         let need = permits << SHIFT;
-        let mut word = self.word.load(Ordering::Relaxed);
+        // Acquire, here and on failure: pairs with the Release in `close`; who is refused sees what the closer wrote.
+        let mut word = self.word.load(Ordering::Acquire);
         loop {
             if word & CLOSED != 0 {
                 return Err(TryAcquireError::Closed);
@@ -127,7 +128,7 @@ impl Semaphore {
                 return Err(TryAcquireError::NoPermits);
             }
             // Acquire: pairs with the Release in `release` and `settle`; what their callers wrote is visible to ours.
-            match self.word.compare_exchange_weak(word, word - need, Ordering::Acquire, Ordering::Relaxed) {
+            match self.word.compare_exchange_weak(word, word - need, Ordering::Acquire, Ordering::Acquire) {
                 Ok(_) => return Ok(()),
                 Err(seen) => word = seen,
             }
@@ -198,16 +199,16 @@ impl Semaphore {
 
     /// Refuses all who wait and all who come. Permits that are out can still be released.
     pub(crate) fn close(&self) {
-        let mut wakers = Wakers::new();
+        let mut wakers = Batches::new();
         let mut queue = self.queue.lock();
         // From here on nobody joins the queue (`enqueue` looks under the lock), so the loop ends. Release: pairs with the
-        // Acquire in `is_closed` and `poll_queued`.
+        // Acquire in `is_closed` and `take`.
         self.word.fetch_or(CLOSED, Ordering::Release);
         loop {
-            while wakers.can_push() {
+            while wakers.has_room() {
                 let Some(waiter) = queue.pop_front() else { break };
-                // SAFETY: it was linked and the lock is held; it is not touched after this.
-                wakers.push(unsafe { waiter.as_ref().take_waker() });
+                // SAFETY: it was linked, so its future has not freed it, and the lock is held. It is not touched after this.
+                wakers.push(unsafe { waiter.as_ref().waker.take() });
             }
             let emptied = queue.is_empty();
             if emptied {
@@ -226,7 +227,7 @@ impl Semaphore {
     #[cold]
     #[track_caller]
     fn serve<'a>(&'a self, mut queue: MutexGuard<'a, LinkedList<Waiter>>, mut in_hand: usize) {
-        let mut wakers = Wakers::new();
+        let mut wakers = Batches::new();
         loop {
             let (before, served_all) = self.grant(&mut queue, in_hand, &mut wakers);
             drop(queue);
@@ -242,7 +243,7 @@ impl Semaphore {
 
     /// Grants to the heads while the permits last and `wakers` has room. Returns the word as it was, and whether all are
     /// served who can be.
-    fn grant(&self, queue: &mut LinkedList<Waiter>, in_hand: usize, wakers: &mut Wakers) -> (usize, bool) {
+    fn grant(&self, queue: &mut LinkedList<Waiter>, in_hand: usize, wakers: &mut Batches) -> (usize, bool) {
         // Acquire: pairs with the Release of every releaser whose permits we pass on.
         let word = self.word.load(Ordering::Acquire);
         let mut left = (word >> SHIFT) + in_hand;
@@ -253,13 +254,14 @@ impl Semaphore {
             if waiter.permits > left {
                 break;
             }
-            if !wakers.can_push() {
+            if !wakers.has_room() {
                 served_all = false;
                 break;
             }
             left -= waiter.permits;
             queue.pop_front();
-            wakers.push(waiter.take_waker());
+            // SAFETY: the lock is held.
+            wakers.push(unsafe { waiter.waker.take() });
             // The last touch: the future may free the node at once. Release: pairs with the Acquire in `is_granted`; hands on
             // what the releasers wrote.
             waiter.granted.store(true, Ordering::Release);
@@ -284,6 +286,7 @@ impl Semaphore {
         let waker = cx.waker().clone();
         let mut queue = self.queue.lock();
         let need = waiter.permits << SHIFT;
+        // Relaxed: CLOSED and WAITERS are set under the lock, which orders them.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             if word & CLOSED != 0 {
@@ -301,10 +304,13 @@ impl Semaphore {
                 Err(seen) => word = seen,
             }
         }
-        let unwoken = waiter.replace_waker(waker);
-        debug_assert!(unwoken.is_none(), "a waiter that is not queued holds no waker");
-        // SAFETY: the future queues once and is pinned; its drop takes the node out, or finds it granted, which unlinked it.
-        unsafe { queue.push_back(NonNull::from(waiter.get_ref())) };
+        // SAFETY: the lock is held. The future queues once and is pinned; its drop takes the node out, or finds it granted,
+        // which unlinked it.
+        unsafe {
+            let former = waiter.waker.replace(Some(waker));
+            debug_assert!(former.is_none(), "a waiter that is not queued holds no waker");
+            queue.push_back(NonNull::from(waiter.get_ref()));
+        }
         Poll::Pending
     }
 
@@ -320,12 +326,14 @@ impl Semaphore {
                 drop(queue);
                 return Poll::Ready(result);
             }
-            if waiter.would_wake(cx.waker()) {
+            // SAFETY: the lock is held.
+            if unsafe { waiter.waker.would_wake(cx.waker()) } {
                 drop(queue);
                 return Poll::Pending;
             }
-            if let Some(fresh) = fresh.take() {
-                let stale = waiter.replace_waker(fresh);
+            if fresh.is_some() {
+                // SAFETY: the lock is held.
+                let stale = unsafe { waiter.waker.replace(fresh) };
                 drop(queue);
                 drop(stale);
                 return Poll::Pending;
@@ -355,8 +363,10 @@ impl Semaphore {
                 let node = NonNull::from(waiter.get_ref());
                 let was_head = queue.front() == Some(node);
                 // SAFETY: the node is live, it is in this list or (closed) in none, and the lock is held.
-                unsafe { queue.remove(node) };
-                let waker = waiter.take_waker();
+                let waker = unsafe {
+                    queue.remove(node);
+                    waiter.waker.take()
+                };
                 if was_head {
                     // Those behind may ask for less; or none is left, and WAITERS must go.
                     self.serve(queue, 0);
@@ -409,8 +419,7 @@ struct Waiter {
     /// How many it waits for. Never changes.
     permits: usize,
     granted: AtomicBool,
-    /// Under the lock while linked, the future's before and after.
-    waker: UnsafeCell<Option<Waker>>,
+    waker: WakerSlot,
 }
 
 // SAFETY: `links` is a field of the type `Links`, which only the list touches.
@@ -418,37 +427,15 @@ unsafe impl Link for Waiter {
     const OFFSET: usize = std::mem::offset_of!(Waiter, links);
 }
 
-// SAFETY: the waker may be moved to any thread, and is touched only under the lock, or by the future, which is borrowed
-// exclusively when it touches it. The other fields are `Send` and `Sync`.
-unsafe impl Send for Waiter {}
-// SAFETY: as above.
-unsafe impl Sync for Waiter {}
-
 impl Waiter {
     #[inline]
     fn new(permits: usize) -> Self {
-        Self { links: Links::new(), permits, granted: AtomicBool::new(false), waker: UnsafeCell::new(None) }
+        Self { links: Links::new(), permits, granted: AtomicBool::new(false), waker: WakerSlot::new() }
     }
 
     fn is_granted(&self) -> bool {
         // Acquire: pairs with the Release in `grant`.
         self.granted.load(Ordering::Acquire)
-    }
-
-    /// Call it under the lock, as the two below.
-    fn take_waker(&self) -> Option<Waker> {
-        // SAFETY: the queue's lock is held, which guards the waker.
-        self.waker.with_mut(|waker| unsafe { (*waker).take() })
-    }
-
-    fn replace_waker(&self, fresh: Waker) -> Option<Waker> {
-        // SAFETY: as above.
-        self.waker.with_mut(|waker| unsafe { (*waker).replace(fresh) })
-    }
-
-    fn would_wake(&self, waker: &Waker) -> bool {
-        // SAFETY: as above. `will_wake` compares two pointers and runs no code of the user's.
-        self.waker.with(|mine| unsafe { (*mine).as_ref().is_some_and(|mine| mine.will_wake(waker)) })
     }
 }
 
@@ -512,45 +499,6 @@ impl Future for Acquire<'_> {
         }
         coop.made_progress();
         Poll::Ready(result)
-    }
-}
-
-/// Wakers to be woken once the lock is released, by the batch. A waker that panics between two batches must not keep the
-/// rest of the queue from being served: its panic waits for the last batch.
-struct Wakers {
-    list: WakeList,
-    panic: Option<Box<dyn Any + Send>>,
-}
-
-impl Wakers {
-    fn new() -> Self {
-        Self { list: WakeList::new(), panic: None }
-    }
-
-    fn can_push(&self) -> bool {
-        self.list.can_push()
-    }
-
-    fn push(&mut self, waker: Option<Waker>) {
-        if let Some(waker) = waker {
-            self.list.push(waker);
-        }
-    }
-
-    fn wake(&mut self) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.list.wake_all())) {
-            self.panic.get_or_insert(payload);
-        }
-    }
-
-    fn wake_last(mut self) {
-        if self.panic.is_none() {
-            return self.list.wake_all();
-        }
-        self.wake();
-        if let Some(payload) = self.panic.take() {
-            resume_unwind(payload);
-        }
     }
 }
 

@@ -24,6 +24,8 @@ mod const_fn;
 #[macro_use]
 mod see_through;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod auto_traits;
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod hand_polled;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod testing;
@@ -34,15 +36,29 @@ pub mod watch;
 
 mod waiters;
 
+mod barrier;
 mod batch_semaphore;
 mod mutex;
+mod notify;
+mod once_cell;
 mod rwlock;
 mod semaphore;
+mod set_once;
+mod wakers;
 
+pub use barrier::{Barrier, BarrierWaitResult};
 pub use batch_semaphore::{AcquireError, TryAcquireError};
 pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard, TryLockError};
+pub use notify::Notify;
+pub use once_cell::{OnceCell, SetError};
 pub use rwlock::{
     OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, RwLockMappedWriteGuard,
     RwLockReadGuard, RwLockWriteGuard,
 };
 pub use semaphore::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+pub use set_once::{SetOnce, SetOnceError};
+
+/// The futures of this crate that have a name.
+pub mod futures {
+    pub use crate::notify::{Notified, OwnedNotified};
+}

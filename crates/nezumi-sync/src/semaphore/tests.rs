@@ -111,8 +111,12 @@ fn blocking_forms_panic_where_tasks_run() {
 #[test]
 fn limits_are_checked() {
     let phrase = "a semaphore may not have more than MAX_PERMITS permits";
-    assert_panics(phrase, || drop(Semaphore::new(Semaphore::MAX_PERMITS + 1)));
-    assert_panics(phrase, || drop(Semaphore::const_new(Semaphore::MAX_PERMITS + 1)));
+    assert_panics(phrase, || {
+        let _ = Semaphore::new(Semaphore::MAX_PERMITS + 1);
+    });
+    assert_panics(phrase, || {
+        let _ = Semaphore::const_new(Semaphore::MAX_PERMITS + 1);
+    });
     assert_panics("would overflow MAX_PERMITS", || Semaphore::new(Semaphore::MAX_PERMITS).add_permits(1));
 }
 

@@ -1,0 +1,191 @@
+use super::Notify;
+use loom::future::block_on;
+use nezumi_prim::sync::Arc;
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use nezumi_prim::thread::spawn;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+/// Polls `future` once, and drops it.
+async fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+}
+
+#[test]
+fn notify_one_is_not_lost_and_publishes() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let notifier = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(true, Ordering::Relaxed);
+                shared.0.notify_one();
+            })
+        };
+        block_on(shared.0.notified());
+        assert!(shared.1.load(Ordering::Relaxed));
+        notifier.join().unwrap();
+    });
+}
+
+#[test]
+fn a_second_notify_one_publishes_too() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicUsize::new(0)));
+        let notifiers: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = shared.clone();
+                spawn(move || {
+                    shared.1.fetch_add(1, Ordering::Relaxed);
+                    shared.0.notify_one();
+                })
+            })
+            .collect();
+        // One permit may stand for both; then both are visible.
+        while shared.1.load(Ordering::Relaxed) < 2 {
+            block_on(shared.0.notified());
+        }
+        for notifier in notifiers {
+            notifier.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn two_notifications_reach_two_waiters() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        block_on(async {
+            let (mut one, mut other) = (pin!(notify.notified()), pin!(notify.notified()));
+            one.as_mut().enable();
+            other.as_mut().enable();
+            let notifiers: Vec<_> = [Notify::notify_one, Notify::notify_last]
+                .map(|call| {
+                    let notify = notify.clone();
+                    spawn(move || call(&notify))
+                })
+                .into();
+            one.await;
+            other.await;
+            for notifier in notifiers {
+                notifier.join().unwrap();
+            }
+        });
+    });
+}
+
+#[test]
+fn a_dropped_waiter_passes_it_on() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let quitter = {
+            let notify = notify.clone();
+            spawn(move || {
+                if block_on(poll_once(notify.notified())).is_ready() {
+                    notify.notify_one();
+                }
+            })
+        };
+        let notifier = {
+            let notify = notify.clone();
+            spawn(move || notify.notify_one())
+        };
+        block_on(notify.notified());
+        quitter.join().unwrap();
+        notifier.join().unwrap();
+    });
+}
+
+#[test]
+fn notify_waiters_meets_register() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let notifier = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(true, Ordering::Relaxed);
+                shared.0.notify_waiters();
+            })
+        };
+        block_on(async {
+            let change = shared.0.notified();
+            if !shared.1.load(Ordering::Relaxed) {
+                change.await;
+                assert!(shared.1.load(Ordering::Relaxed));
+            }
+        });
+        notifier.join().unwrap();
+    });
+}
+
+#[test]
+fn enable_then_look_misses_nothing() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let notifier = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(true, Ordering::Relaxed);
+                shared.0.notify_one();
+            })
+        };
+        block_on(async {
+            let mut change = pin!(shared.0.notified());
+            let enabled = change.as_mut().enable();
+            if !shared.1.load(Ordering::Relaxed) {
+                assert!(!enabled);
+                change.await;
+            }
+        });
+        notifier.join().unwrap();
+    });
+}
+
+#[test]
+fn notify_waiters_meets_drop_and_notify_one() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let quitter = {
+            let notify = notify.clone();
+            spawn(move || {
+                let _ = block_on(poll_once(notify.notified()));
+            })
+        };
+        let notifier = {
+            let notify = notify.clone();
+            spawn(move || notify.notify_waiters())
+        };
+        let waiter = notify.notified();
+        notify.notify_one();
+        block_on(waiter);
+        quitter.join().unwrap();
+        notifier.join().unwrap();
+    });
+}
+
+#[test]
+fn one_of_many_leaves_amid_notify_waiters() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let notifier = {
+            let notify = notify.clone();
+            spawn(move || notify.notify_waiters())
+        };
+        block_on(async {
+            let mut waiters: Vec<_> = (0..3).map(|_| Box::pin(notify.notified())).collect();
+            for waiter in &mut waiters {
+                waiter.as_mut().enable();
+            }
+            // In the middle of the list, which is woken one by one here.
+            drop(waiters.remove(1));
+            for waiter in waiters {
+                waiter.await;
+            }
+        });
+        notifier.join().unwrap();
+        notify.notify_one();
+        block_on(notify.notified());
+    });
+}
