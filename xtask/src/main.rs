@@ -1,2 +1,57 @@
-//! Developer commands.
-fn main() {}
+//! Developer commands: `cargo xtask help`.
+//!
+//! What a continuous check needs is in `.ci/run`, which calls these; what is too long for it stands here with its options.
+
+mod api_diff;
+mod conformance;
+mod cross;
+mod features;
+mod lock_check;
+mod loom;
+mod miri;
+mod shell;
+mod stress;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer commands of Nezumi", version)]
+enum Command {
+    /// Runs the models of the lock-free structures under loom.
+    Loom(loom::Options),
+    /// Runs unit tests under Miri.
+    Miri(miri::Options),
+    /// Runs the published tests of Tokio and its companions on Nezumi.
+    Conformance(conformance::Options),
+    /// Compares the public API with Tokio's, item by item.
+    ApiDiff(api_diff::Options),
+    /// Checks that every feature compiles alone.
+    Features(features::Options),
+    /// Checks that the workspace compiles for other systems.
+    Cross(cross::Options),
+    /// Checks that the package `tokio` in Cargo.lock is ours, and the only one.
+    LockCheck(lock_check::Options),
+    /// Runs the runtime's tests many times in a row.
+    Stress(stress::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Command::parse() {
+        Command::Loom(options) => loom::run(&options),
+        Command::Miri(options) => miri::run(&options),
+        Command::Conformance(options) => conformance::run(&options),
+        Command::ApiDiff(options) => api_diff::run(&options),
+        Command::Features(options) => features::run(&options),
+        Command::Cross(options) => cross::run(&options),
+        Command::LockCheck(options) => lock_check::run(&options),
+        Command::Stress(options) => stress::run(&options),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
