@@ -31,3 +31,7 @@ pub use std::io::{Error, ErrorKind, Result, SeekFrom};
 #[cfg(feature = "net")]
 #[doc(inline)]
 pub use nezumi_io::{Interest, Ready};
+
+/// Waiting on any file descriptor that the operating system can poll.
+#[cfg(all(unix, feature = "net"))]
+pub mod unix {}

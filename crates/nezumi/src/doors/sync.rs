@@ -19,6 +19,11 @@
 //! asynchronous code. [`Mutex`] is for a guard that must live across an `.await`.
 
 #[doc(inline)]
-pub use nezumi_sync::{AcquireError, TryAcquireError};
+pub use nezumi_sync::{
+    AcquireError, MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard,
+    OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock,
+    RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit, TryAcquireError,
+    TryLockError,
+};
 #[doc(inline)]
-pub use nezumi_sync::{oneshot, watch};
+pub use nezumi_sync::{broadcast, oneshot, watch};

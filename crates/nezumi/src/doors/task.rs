@@ -21,8 +21,15 @@ pub use self::with_rt::*;
 
 #[cfg(feature = "rt")]
 mod with_rt {
+    #[cfg(feature = "rt-multi-thread")]
+    #[doc(inline)]
+    pub use nezumi_core::spawn::block_in_place;
     #[doc(inline)]
     pub use nezumi_core::spawn::task_local::LocalKey;
+    #[doc(inline)]
+    pub use nezumi_core::spawn::{spawn, spawn_blocking, yield_now};
+    #[doc(inline)]
+    pub use nezumi_core::task::{AbortHandle, Id, JoinError, JoinHandle, id, try_id};
 
     #[doc(hidden)]
     #[deprecated = "moved to `task::coop::consume_budget`"]

@@ -2,6 +2,8 @@
 
 mod hand;
 
+mod attributes;
+
 mod macros_join;
 mod macros_pin;
 mod macros_select;
