@@ -5,6 +5,8 @@
 //!
 //! Tests: `addresses_need_no_lookup`, `names_are_looked_up`.
 
+use nezumi_core::spawn::spawn_blocking;
+use nezumi_core::task::JoinHandle;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -106,7 +108,7 @@ pub(crate) mod sealed {
     #[derive(Debug)]
     pub(super) enum State {
         Known(Addrs),
-        Asked(super::lookup::Lookup),
+        Asked(JoinHandle<io::Result<std::vec::IntoIter<SocketAddr>>>),
     }
 
     /// The addresses, one by one.
@@ -123,8 +125,9 @@ impl Resolution {
         Resolution(sealed::State::Known(Addrs::One(Some(addr.into()))))
     }
 
+    /// Puts a question to the name service, which may take its time to answer.
     fn ask(question: impl FnOnce() -> io::Result<std::vec::IntoIter<SocketAddr>> + Send + 'static) -> Self {
-        Resolution(sealed::State::Asked(lookup::ask(question)))
+        Resolution(sealed::State::Asked(spawn_blocking(question)))
     }
 }
 
@@ -134,8 +137,8 @@ impl Future for Resolution {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Addrs>> {
         match &mut self.get_mut().0 {
             sealed::State::Known(addrs) => Poll::Ready(Ok(std::mem::replace(addrs, Addrs::One(None)))),
-            sealed::State::Asked(lookup) => {
-                let answer = ready!(Pin::new(lookup).poll(cx))?;
+            sealed::State::Asked(task) => {
+                let answer = ready!(Pin::new(task).poll(cx))?;
                 Poll::Ready(answer.map(Addrs::Many))
             }
         }
@@ -213,36 +216,6 @@ fn host(host: &str, port: u16) -> Resolution {
         Err(_) => {
             let host = host.to_owned();
             Resolution::ask(move || std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)))
-        }
-    }
-}
-
-/// Where a question to the name service waits for its answer.
-mod lookup {
-    use std::future::Future;
-    use std::io;
-    use std::net::SocketAddr;
-    use std::pin::Pin;
-    use std::task::{Context, Poll};
-
-    type Answer = io::Result<std::vec::IntoIter<SocketAddr>>;
-
-    #[derive(Debug)]
-    pub(super) struct Lookup(nezumi_sync::oneshot::Receiver<Answer>);
-
-    pub(super) fn ask(question: impl FnOnce() -> Answer + Send + 'static) -> Lookup {
-        let (sender, receiver) = nezumi_sync::oneshot::channel();
-        std::thread::spawn(move || {
-            let _ = sender.send(question());
-        });
-        Lookup(receiver)
-    }
-
-    impl Future for Lookup {
-        type Output = io::Result<Answer>;
-
-        fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<Answer>> {
-            Pin::new(&mut self.get_mut().0).poll(cx).map_err(io::Error::other)
         }
     }
 }
