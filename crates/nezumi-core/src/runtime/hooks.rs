@@ -2,7 +2,6 @@
 
 use crate::task::{Header, Id};
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -26,12 +25,18 @@ pub(crate) struct Hooks {
 pub struct TaskMeta<'a> {
     id: Id,
     spawned_at: &'static Location<'static>,
-    _borrow: PhantomData<&'a ()>,
+    name: Option<&'a str>,
 }
 
-impl TaskMeta<'_> {
-    pub(crate) fn of(task: &Header) -> Self {
-        Self { id: task.id(), spawned_at: task.spawned_at(), _borrow: PhantomData }
+impl<'a> TaskMeta<'a> {
+    pub(crate) fn of(task: &'a Header) -> Self {
+        Self { id: task.id(), spawned_at: task.spawned_at(), name: task.name() }
+    }
+
+    /// The name that the task was given.
+    #[must_use]
+    pub fn name(&self) -> Option<&'a str> {
+        self.name
     }
 
     /// The task's id.
@@ -49,6 +54,10 @@ impl TaskMeta<'_> {
 
 impl fmt::Debug for TaskMeta<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskMeta").field("id", &self.id).field("spawned_at", &self.spawned_at).finish()
+        f.debug_struct("TaskMeta")
+            .field("id", &self.id)
+            .field("name", &self.name)
+            .field("spawned_at", &self.spawned_at)
+            .finish()
     }
 }

@@ -118,7 +118,7 @@ impl std::panic::UnwindSafe for LocalRuntime {}
 impl std::panic::RefUnwindSafe for LocalRuntime {}
 
 /// Spawns a future that is not `Send` on the local runtime that runs on this thread, if one does.
-pub(crate) fn spawn_on_current<F>(future: F, origin: Origin) -> Result<JoinHandle<F::Output>, F>
+pub(crate) fn spawn_on_current<F>(future: F, origin: Origin<'_>) -> Result<JoinHandle<F::Output>, F>
 where
     F: Future + 'static,
     F::Output: 'static,

@@ -23,6 +23,7 @@ pub(crate) use histogram::Histogram;
 pub use histogram::HistogramConfiguration;
 pub use hooks::TaskMeta;
 pub use id::Id;
+pub(crate) use local::spawn_on_current as spawn_local_on_current;
 pub use local::{LocalOptions, LocalRuntime};
 pub use metrics::RuntimeMetrics;
 pub use runtime::Runtime;

@@ -176,9 +176,4 @@ impl Idle {
         loom_fence();
         self.word(worker).load(Ordering::SeqCst) & (1 << (worker % 64)) != 0
     }
-
-    /// How many search. For reports.
-    pub(crate) fn searchers(&self) -> usize {
-        self.line.searchers.load(Ordering::Relaxed)
-    }
 }

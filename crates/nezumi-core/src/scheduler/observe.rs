@@ -11,7 +11,9 @@ use std::time::Instant;
 /// Runs the task with what the configuration asks for around it.
 pub(super) fn run(shared: &Shared, shard: &Shard, runnable: Runnable) {
     let hooks = &shared.config.hooks;
-    let meta = TaskMeta::of(runnable.header());
+    // The task may be over, and gone, after its poll: a reference of our own keeps what the hooks are told.
+    let task = runnable.task_ref();
+    let meta = TaskMeta::of(&task);
     if let Some(hook) = &hooks.before_poll {
         hook(&meta);
     }

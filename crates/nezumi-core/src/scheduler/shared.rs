@@ -6,7 +6,7 @@
 use super::current_thread::Seat;
 use super::idle::Idle;
 use super::watch::Watch;
-use super::{Home, Shard, home};
+use super::{Shard, home};
 use crate::blocking;
 use crate::driver::{self, Driver};
 use crate::runtime::{self, Config, Handle, Histogram};
@@ -147,16 +147,6 @@ impl Shared {
     /// The shard that a thread which enters this runtime belongs to.
     pub(crate) fn shard_to_enter(&self) -> &Shard {
         self.outside_shard()
-    }
-
-    pub(super) fn is_worker_shard(&self, shard: &Shard) -> bool {
-        shard.index() < self.workers()
-    }
-
-    /// A home for code that runs on no worker.
-    pub(crate) fn outside_home(&self) -> Home {
-        // SAFETY: the shard is part of us.
-        unsafe { Home::of(self.outside_shard().as_ptr()) }
     }
 
     /// Whose worker looks after the timers of `shard`: its own, or, for an outside shard, one that it is assigned to.

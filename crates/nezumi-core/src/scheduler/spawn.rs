@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 ///
 /// The future, outside a runtime.
 #[inline]
-pub(crate) fn on_current<F>(future: F, origin: Origin) -> Result<JoinHandle<F::Output>, F>
+pub(crate) fn on_current<F>(future: F, origin: Origin<'_>) -> Result<JoinHandle<F::Output>, F>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
@@ -32,7 +32,7 @@ where
 }
 
 /// Spawns on this runtime, from whatever thread.
-pub(crate) fn on<F>(shared: &Shared, future: F, origin: Origin) -> JoinHandle<F::Output>
+pub(crate) fn on<F>(shared: &Shared, future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
@@ -51,7 +51,11 @@ where
 ///
 /// Where the future is not `Send`, this thread owns the shard of a single-threaded runtime, and is the only one that ever does.
 #[inline]
-pub(crate) unsafe fn on_shard<F: Future>(shard: &Shard, future: F, origin: Origin) -> JoinHandle<F::Output> {
+pub(crate) unsafe fn on_shard<F: Future>(
+    shard: &Shard,
+    future: F,
+    origin: Origin<'_>,
+) -> JoinHandle<F::Output> {
     if context::with(|context| context.owns(shard)) {
         // SAFETY: `shard` is valid, and the caller vouches for the future.
         let (runnable, join) = unsafe { task::new_task(future, Home::of(shard.as_ptr()), origin) };
@@ -92,7 +96,7 @@ fn place(shard: &Shard, runnable: Runnable) {
 /// As for [`on_shard`].
 #[cold]
 #[inline(never)]
-unsafe fn from_outside<F: Future>(shared: &Shared, future: F, origin: Origin) -> JoinHandle<F::Output> {
+unsafe fn from_outside<F: Future>(shared: &Shared, future: F, origin: Origin<'_>) -> JoinHandle<F::Output> {
     let shard = shared.outside_shard();
     // SAFETY: `shard` is valid, and the caller vouches for the future.
     let (runnable, join) = unsafe { task::new_task(future, Home::of(shard.as_ptr()), origin) };
@@ -129,7 +133,7 @@ fn report(shared: &Shared, runnable: &Runnable) {
 
 /// Spawns a future that need not be `Send` on a local runtime, whose thread this is.
 #[track_caller]
-pub(crate) fn local<F>(handle: &Handle, future: F, origin: Origin) -> JoinHandle<F::Output>
+pub(crate) fn local<F>(handle: &Handle, future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
 where
     F: Future + 'static,
     F::Output: 'static,

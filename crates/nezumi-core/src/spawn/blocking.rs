@@ -125,16 +125,33 @@ where
 
 /// Runs `func` on a blocking thread of this runtime.
 #[track_caller]
-pub(crate) fn spawn_on<F, R>(handle: &Handle, func: F, origin: Origin) -> JoinHandle<R>
+pub(crate) fn spawn_on<F, R>(handle: &Handle, func: F, origin: Origin<'_>) -> JoinHandle<R>
+where
+    F: FnOnce() -> R + Send + 'static,
+    R: Send + 'static,
+{
+    match try_spawn_on(handle, func, origin) {
+        Ok(join) => join,
+        Err(error) => panic!("OS can't spawn worker thread: {error}"),
+    }
+}
+
+/// Runs `func` on a blocking thread of this runtime.
+///
+/// # Errors
+///
+/// When there is no thread and the system refuses one.
+pub(crate) fn try_spawn_on<F, R>(
+    handle: &Handle,
+    func: F,
+    origin: Origin<'_>,
+) -> std::io::Result<JoinHandle<R>>
 where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
     let (join, outcome) = submit(handle, func, origin, Mandatory::Optional);
-    if let Err(error) = outcome {
-        panic!("OS can't spawn worker thread: {error}");
-    }
-    join
+    outcome.map(|_| join)
 }
 
 /// Like `spawn_blocking`, but the closure runs also when the runtime shuts down first. `None` when it is too late for that.
@@ -155,7 +172,7 @@ where
 fn submit<F, R>(
     handle: &Handle,
     func: F,
-    origin: Origin,
+    origin: Origin<'_>,
     mandatory: Mandatory,
 ) -> (JoinHandle<R>, std::io::Result<bool>)
 where

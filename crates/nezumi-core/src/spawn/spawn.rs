@@ -33,7 +33,17 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    match spawn::on_current(future, Origin::here()) {
+    with_origin(future, Origin::here())
+}
+
+#[track_caller]
+#[inline]
+pub(super) fn with_origin<F>(future: F, origin: Origin<'_>) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    match spawn::on_current(future, origin) {
         Ok(handle) => handle,
         Err(_) => panic!("{NO_RUNTIME}"),
     }

@@ -22,6 +22,8 @@ pub(crate) struct Header {
     /// Where the registry keeps this task. Written by the registry, before the task is shared.
     pub(super) place: AtomicU32,
     pub(super) priority: Priority,
+    /// Thin, since few tasks have one.
+    pub(super) name: Option<Box<Box<str>>>,
     pub(super) join_waker: UnsafeCell<Option<Waker>>,
 }
 
@@ -42,7 +44,7 @@ pub(super) enum Stage<F: Future> {
 
 impl<F: Future, S: Schedule> Cell<F, S> {
     #[inline]
-    pub(super) fn allocate(future: F, scheduler: S, origin: Origin) -> NonNull<Header> {
+    pub(super) fn allocate(future: F, scheduler: S, origin: Origin<'_>) -> NonNull<Header> {
         let cell = Box::new(Cell {
             header: Header {
                 state: State::new(S::REGISTRY_REFS),
@@ -52,6 +54,7 @@ impl<F: Future, S: Schedule> Cell<F, S> {
                 spawned_at: origin.spawned_at,
                 place: AtomicU32::new(NOWHERE),
                 priority: origin.priority,
+                name: origin.name.map(|name| Box::new(name.into())),
                 join_waker: UnsafeCell::new(None),
             },
             scheduler,
@@ -72,6 +75,10 @@ impl Header {
 
     pub(crate) fn spawned_at(&self) -> &'static Location<'static> {
         self.spawned_at
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_ref().map(|name| &***name)
     }
 
     pub(crate) fn place(&self) -> u32 {

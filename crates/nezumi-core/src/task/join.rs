@@ -126,7 +126,7 @@ impl<T> JoinHandle<T> {
     }
 
     /// Takes the output of a task that is complete.
-    fn take_output(&self) -> Result<T, JoinError> {
+    pub(crate) fn take_output(&self) -> Result<T, JoinError> {
         let mut output = MaybeUninit::<Result<T, JoinError>>::uninit();
         let task = self.task.as_ptr();
         // SAFETY: the task is complete, its output is a `T` (contract of `from_header`) and the join interest is ours; the function

@@ -94,17 +94,18 @@ pub(crate) trait Schedule: Sized + 'static {
 
 /// What is known of a task from its spawn on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
+pub(crate) struct Origin<'a> {
+    pub(crate) name: Option<&'a str>,
     pub(crate) id: Id,
     pub(crate) priority: Priority,
     pub(crate) spawned_at: &'static Location<'static>,
 }
 
-impl Origin {
+impl Origin<'_> {
     #[track_caller]
     #[inline]
     pub(crate) fn here() -> Self {
-        Self { id: Id::next(), priority: Priority::Normal, spawned_at: Location::caller() }
+        Self { name: None, id: Id::next(), priority: Priority::Normal, spawned_at: Location::caller() }
     }
 }
 
@@ -119,7 +120,7 @@ impl Origin {
 pub(crate) unsafe fn new_task<F, S>(
     future: F,
     scheduler: S,
-    origin: Origin,
+    origin: Origin<'_>,
 ) -> (Runnable, JoinHandle<F::Output>)
 where
     F: Future,

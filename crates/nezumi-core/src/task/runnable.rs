@@ -54,6 +54,12 @@ impl Runnable {
         unsafe { self.0.as_ref() }
     }
 
+    /// A reference to the task that outlives the runnable.
+    pub(crate) fn task_ref(&self) -> TaskRef {
+        self.header().state.add_ref();
+        TaskRef(self.0)
+    }
+
     /// Where the task is. For the registry, which keeps the pointer with a reference of its own.
     #[inline]
     pub(crate) fn as_ptr(&self) -> NonNull<Header> {

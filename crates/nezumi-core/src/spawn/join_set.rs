@@ -1,0 +1,365 @@
+//! A set of tasks that end in whatever order.
+//!
+//! Called by programs. Each task's join waker puts the task's key on a list of those that are ready, so that `join_next` looks only at
+//! what has ended, never at all of them.
+//!
+//! Promise: each output comes out once; dropping the set aborts what is left; a wake costs one short lock, and no user code runs under it.
+//!
+//! Tests: `tests/it/join_set.rs`.
+
+use super::builder;
+use super::local_set::{self, LocalSet};
+use crate::runtime::Handle;
+use crate::scheduler::spawn;
+use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin};
+use nezumi_prim::sync::Mutex;
+use nezumi_wake::{AtomicWaker, coop};
+use slab::Slab;
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker, ready};
+
+/// A set of tasks whose outputs all have the type `T`, to be awaited in the order in which they end.
+///
+/// Dropping the set aborts the tasks in it; [`detach_all`](Self::detach_all) lets them go on.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::task::JoinSet;
+///
+/// # #[nezumi::main]
+/// # async fn main() {
+/// let mut set = JoinSet::new();
+/// for i in 0..10 {
+///     set.spawn(async move { i * i });
+/// }
+/// let mut sum = 0;
+/// while let Some(square) = set.join_next().await {
+///     sum += square.unwrap();
+/// }
+/// assert_eq!(sum, 285);
+/// # }
+/// ```
+pub struct JoinSet<T> {
+    tasks: Slab<Member<T>>,
+    ready: Arc<Ready>,
+}
+
+struct Member<T> {
+    handle: JoinHandle<T>,
+    /// The member's entry in the list, as its waker knows it.
+    bell: Arc<Bell>,
+}
+
+/// Whose tasks have ended.
+struct Ready {
+    keys: Mutex<VecDeque<usize>>,
+    waker: AtomicWaker,
+}
+
+/// The join waker of one member.
+struct Bell {
+    key: usize,
+    /// One ring only: a bell that was rung after its member left would name another.
+    rung: Mutex<bool>,
+    ready: Arc<Ready>,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !std::mem::replace(&mut *self.rung.lock(), true) {
+            self.ready.keys.lock().push_back(self.key);
+            self.ready.waker.wake();
+        }
+    }
+}
+
+impl<T> JoinSet<T> {
+    /// An empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        let ready = Arc::new(Ready { keys: Mutex::new(VecDeque::new()), waker: AtomicWaker::new() });
+        Self { tasks: Slab::new(), ready }
+    }
+
+    /// How many tasks are in the set, also of those that have ended and were not taken out.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether the set is empty.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+}
+
+impl<T: 'static> JoinSet<T> {
+    /// Settings for a task that is spawned on the set: its name, its priority.
+    pub fn build_task(&mut self) -> builder::SetBuilder<'_, T> {
+        builder::SetBuilder::new(self)
+    }
+
+    /// Spawns a task on the runtime of this thread.
+    ///
+    /// # Panics
+    ///
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn spawn<F>(&mut self, task: F) -> AbortHandle
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send,
+    {
+        self.insert(super::spawn(task))
+    }
+
+    /// Spawns a task on the runtime of `handle`.
+    #[track_caller]
+    pub fn spawn_on<F>(&mut self, task: F, handle: &Handle) -> AbortHandle
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send,
+    {
+        self.insert(handle.spawn(task))
+    }
+
+    /// Spawns a task that is not `Send` on the `LocalSet` or the local runtime of this thread.
+    ///
+    /// # Panics
+    ///
+    /// Outside of both.
+    #[track_caller]
+    pub fn spawn_local<F>(&mut self, task: F) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.insert(local_set::spawn_local(task))
+    }
+
+    /// Spawns a task that is not `Send` on `local_set`.
+    #[track_caller]
+    pub fn spawn_local_on<F>(&mut self, task: F, local_set: &LocalSet) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+    {
+        self.insert(local_set.spawn_local(task))
+    }
+
+    /// Runs `f` on a thread where it may block.
+    ///
+    /// # Panics
+    ///
+    /// Outside a runtime.
+    #[track_caller]
+    pub fn spawn_blocking<F>(&mut self, f: F) -> AbortHandle
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send,
+    {
+        self.insert(super::spawn_blocking(f))
+    }
+
+    /// Runs `f` on a thread of the runtime of `handle` where it may block.
+    #[track_caller]
+    pub fn spawn_blocking_on<F>(&mut self, f: F, handle: &Handle) -> AbortHandle
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send,
+    {
+        self.insert(handle.spawn_blocking(f))
+    }
+
+    pub(super) fn insert(&mut self, handle: JoinHandle<T>) -> AbortHandle {
+        let abort = handle.abort_handle();
+        let place = self.tasks.vacant_entry();
+        let bell =
+            Arc::new(Bell { key: place.key(), rung: Mutex::new(false), ready: Arc::clone(&self.ready) });
+        let waker = Waker::from(Arc::clone(&bell));
+        let member = place.insert(Member { handle, bell });
+        if member.handle.poll_complete(&waker).is_ready() {
+            waker.wake();
+        }
+        abort
+    }
+
+    /// Takes out the next task that has ended.
+    fn pop_ready(&mut self) -> Option<(Id, Result<T, JoinError>)> {
+        loop {
+            let key = self.ready.keys.lock().pop_front()?;
+            // A key whose member has left since is passed over.
+            if let Some(member) = self.tasks.try_remove(key) {
+                debug_assert!(member.handle.is_finished());
+                return Some((member.handle.id(), member.handle.take_output()));
+            }
+        }
+    }
+
+    /// Waits for the next task to end. `None` when the set is empty.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropped before it completes, it has taken nothing out.
+    pub async fn join_next(&mut self) -> Option<Result<T, JoinError>> {
+        poll_fn(|cx| self.poll_join_next(cx)).await
+    }
+
+    /// Like [`join_next`](Self::join_next), with the task's id.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`join_next`](Self::join_next).
+    pub async fn join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
+        poll_fn(|cx| self.poll_join_next_with_id(cx)).await
+    }
+
+    /// Takes out a task that has ended already, if there is one.
+    pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
+        coop::with_unconstrained(|| self.pop_ready()).map(|(_, result)| result)
+    }
+
+    /// Like [`try_join_next`](Self::try_join_next), with the task's id.
+    pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
+        self.pop_ready().map(|(id, result)| result.map(|output| (id, output)))
+    }
+
+    /// Aborts all tasks and waits until they have ended, dropping what they returned.
+    pub async fn shutdown(&mut self) {
+        self.abort_all();
+        while self.join_next().await.is_some() {}
+    }
+
+    /// Waits for all tasks, and returns their outputs in the order in which they ended.
+    ///
+    /// # Panics
+    ///
+    /// When one of the tasks did, or was aborted; the others are aborted then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use nezumi::task::JoinSet;
+    /// # #[nezumi::main]
+    /// # async fn main() {
+    /// let set: JoinSet<u32> = (0..3).map(|i| async move { i }).collect();
+    /// let mut outputs = set.join_all().await;
+    /// outputs.sort();
+    /// assert_eq!(outputs, [0, 1, 2]);
+    /// # }
+    /// ```
+    pub async fn join_all(mut self) -> Vec<T> {
+        let mut outputs = Vec::with_capacity(self.len());
+        while let Some(result) = self.join_next().await {
+            match result {
+                Ok(output) => outputs.push(output),
+                Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+                Err(error) => panic!("{error}"),
+            }
+        }
+        outputs
+    }
+
+    /// Aborts all tasks. They stay in the set, to be joined with the error that says so.
+    pub fn abort_all(&mut self) {
+        for (_, member) in &self.tasks {
+            member.handle.abort();
+        }
+    }
+
+    /// Takes all tasks out without aborting them.
+    pub fn detach_all(&mut self) {
+        for member in self.tasks.drain() {
+            *member.bell.rung.lock() = true;
+        }
+        self.ready.keys.lock().clear();
+    }
+
+    /// Polls for the next task to end; `Ready(None)` when the set is empty.
+    pub fn poll_join_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, JoinError>>> {
+        self.poll_any(cx).map(|next| next.map(|(_, result)| result))
+    }
+
+    /// Like [`poll_join_next`](Self::poll_join_next), with the task's id.
+    pub fn poll_join_next_with_id(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<(Id, T), JoinError>>> {
+        self.poll_any(cx).map(|next| next.map(|(id, result)| result.map(|output| (id, output))))
+    }
+
+    fn poll_any(&mut self, cx: &mut Context<'_>) -> Poll<Option<(Id, Result<T, JoinError>)>> {
+        if self.tasks.is_empty() {
+            return Poll::Ready(None);
+        }
+        let coop = ready!(coop::poll_proceed(cx));
+        let next = self.pop_ready().or_else(|| {
+            self.ready.waker.register(cx.waker());
+            // A task may have ended between the look and the registration.
+            self.pop_ready()
+        });
+        match next {
+            Some(next) => {
+                coop.made_progress();
+                Poll::Ready(Some(next))
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Drop for JoinSet<T> {
+    fn drop(&mut self) {
+        for member in self.tasks.drain() {
+            *member.bell.rung.lock() = true;
+            member.handle.abort();
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinSet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinSet").field("len", &self.len()).finish()
+    }
+}
+
+impl<T> Default for JoinSet<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Spawns each future on the runtime of this thread.
+impl<T, F> FromIterator<F> for JoinSet<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    #[track_caller]
+    fn from_iter<I: IntoIterator<Item = F>>(futures: I) -> Self {
+        let mut set = Self::new();
+        for future in futures {
+            set.spawn(future);
+        }
+        set
+    }
+}
+
+/// Spawns with an origin that the builder has filled.
+pub(super) fn spawn_with<F>(future: F, origin: Origin<'_>, handle: Option<&Handle>) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    match handle {
+        Some(handle) => spawn::on(handle.shared(), future, origin),
+        None => super::spawn::with_origin(future, origin),
+    }
+}
