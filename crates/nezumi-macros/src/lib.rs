@@ -81,6 +81,7 @@ use proc_macro::TokenStream;
 /// # Panics
 ///
 /// When the runtime cannot be built, for instance for want of file descriptors.
+#[allow(clippy::needless_doctest_main)]
 #[proc_macro_attribute]
 pub fn main(options: TokenStream, function: TokenStream) -> TokenStream {
     expand::expand(Kind::Main, true, options.into(), function.into()).into()

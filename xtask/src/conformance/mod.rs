@@ -7,7 +7,7 @@
 mod expected;
 mod nextest;
 mod report;
-mod scratch;
+pub(crate) mod scratch;
 mod suite;
 
 use anyhow::{Result, ensure};

@@ -58,6 +58,17 @@ pub(crate) fn lay_out(suite: &Suite, implementation: Implementation, update_lock
     })
 }
 
+/// The manifest of a copy of a published package, as it is, in a workspace of its own.
+pub(crate) fn lay_out_library(package: &str) -> Result<PathBuf> {
+    let directory = shell::target_dir().join("conformance/library").join(package);
+    copy_tree(&published(package)?, &directory)?;
+    let path = directory.join("Cargo.toml");
+    let mut manifest: Table = fs::read_to_string(&path)?.parse()?;
+    manifest.insert("workspace".to_owned(), Value::Table(Table::new()));
+    fs::write(&path, toml::to_string(&manifest)?)?;
+    Ok(path)
+}
+
 /// Where cargo keeps the source of a published package.
 fn published(package: &str) -> Result<PathBuf> {
     #[derive(serde::Deserialize)]

@@ -1,8 +1,0 @@
-//! Later.
-
-#[derive(clap::Args)]
-pub(crate) struct Options {}
-
-pub(crate) fn run(_options: &Options) -> anyhow::Result<()> {
-    anyhow::bail!("later")
-}
