@@ -34,4 +34,9 @@ pub use nezumi_io::{Interest, Ready};
 
 /// Waiting on any file descriptor that the operating system can poll.
 #[cfg(all(unix, feature = "net"))]
-pub mod unix {}
+pub mod unix {
+    #[doc(inline)]
+    pub use nezumi_os::async_fd::{
+        AsyncFd, AsyncFdReadyGuard, AsyncFdReadyMutGuard, AsyncFdRegisterError, TryIoError,
+    };
+}

@@ -15,6 +15,10 @@ pub use nezumi_os::net::ToSocketAddrs;
 #[doc(inline)]
 pub use nezumi_os::net::{TcpListener, TcpSocket, TcpStream, UdpSocket, lookup_host, tcp};
 
+#[cfg(all(unix, feature = "net"))]
+#[doc(inline)]
+pub use nezumi_os::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream, unix};
+
 #[cfg(all(windows, feature = "net"))]
 #[doc(inline)]
 pub use nezumi_os::net::windows;

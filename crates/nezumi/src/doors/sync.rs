@@ -20,10 +20,11 @@
 
 #[doc(inline)]
 pub use nezumi_sync::{
-    AcquireError, MappedMutexGuard, Mutex, MutexGuard, OwnedMappedMutexGuard, OwnedMutexGuard,
-    OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock,
-    RwLockMappedWriteGuard, RwLockReadGuard, RwLockWriteGuard, Semaphore, SemaphorePermit, TryAcquireError,
+    AcquireError, Barrier, BarrierWaitResult, MappedMutexGuard, Mutex, MutexGuard, Notify, OnceCell,
+    OwnedMappedMutexGuard, OwnedMutexGuard, OwnedRwLockMappedWriteGuard, OwnedRwLockReadGuard,
+    OwnedRwLockWriteGuard, OwnedSemaphorePermit, RwLock, RwLockMappedWriteGuard, RwLockReadGuard,
+    RwLockWriteGuard, Semaphore, SemaphorePermit, SetError, SetOnce, SetOnceError, TryAcquireError,
     TryLockError,
 };
 #[doc(inline)]
-pub use nezumi_sync::{broadcast, oneshot, watch};
+pub use nezumi_sync::{broadcast, futures, oneshot, watch};

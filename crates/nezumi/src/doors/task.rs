@@ -27,7 +27,9 @@ mod with_rt {
     #[doc(inline)]
     pub use nezumi_core::spawn::task_local::LocalKey;
     #[doc(inline)]
-    pub use nezumi_core::spawn::{spawn, spawn_blocking, yield_now};
+    pub use nezumi_core::spawn::{
+        Builder, JoinSet, LocalEnterGuard, LocalSet, spawn, spawn_blocking, spawn_local, yield_now,
+    };
     #[doc(inline)]
     pub use nezumi_core::task::{AbortHandle, Id, JoinError, JoinHandle, id, try_id};
 
