@@ -5,7 +5,7 @@
 //! Promise: a `wake` before or during a sleep ends that sleep, whichever kind it is; a sleep in the driver costs at most one write to the
 //! driver's eventfd, a sleep on the parker at most one futex call; wakes do not add up.
 //!
-//! Tests: `wake_before_sleep_is_not_lost`; loom: `wake_races_both_kinds_of_sleep`.
+//! Tests: the model `wake_races_a_sleep`, on the parker. In the driver the eventfd takes the parker's place: `tests/it/scheduler.rs`.
 
 use crate::driver;
 use nezumi_prim::Parker;

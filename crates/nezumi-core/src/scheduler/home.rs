@@ -13,10 +13,10 @@
 use super::shared::Shared;
 use super::{Shard, context};
 use crate::task::{Header, Runnable, Schedule};
-use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::Ordering;
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// A counted reference to one shard of a runtime: the worker on whose thread it was made, or, off the workers, a shard shared by outside
 /// threads. Cloning it touches a cache line of that shard only, never one that all workers share.

@@ -20,8 +20,8 @@
 //! waker that took the token but found nobody to wake gives it back and looks at the bits again: a push that trusted the token in
 //! between is thereby covered. Under loom, which takes SeqCst accesses for AcqRel, a `fence(SeqCst)` stands at each step.
 //!
-//! Tests: `models::push_races_last_sleeper` with 1, 2 and 3 workers, `models::a_token_without_a_sleeper_is_given_back`,
-//! `tests::counts_return_to_zero`.
+//! Tests: the models `push_races_last_sleeper_of_1`, `push_races_last_sleeper_of_2`, `push_races_last_sleeper_of_3` and
+//! `a_token_without_a_sleeper_is_given_back`.
 
 use nezumi_prim::CachePadded;
 use nezumi_prim::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

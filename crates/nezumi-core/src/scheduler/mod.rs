@@ -10,6 +10,8 @@ pub(crate) mod context;
 pub(crate) mod current_thread;
 mod home;
 mod idle;
+#[cfg(all(test, nezumi_loom))]
+mod models;
 mod observe;
 mod park;
 mod schedule;

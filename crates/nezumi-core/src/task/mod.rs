@@ -34,6 +34,11 @@ mod state;
 mod vtable;
 mod waker;
 
+#[cfg(all(test, nezumi_loom))]
+mod models;
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests;
+
 pub use abort::AbortHandle;
 pub(crate) use cell::Header;
 pub use error::JoinError;

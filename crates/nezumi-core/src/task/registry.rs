@@ -16,7 +16,8 @@
 //!     R2 the winner owns the reference  S2 the winner owns the reference
 //!     R3 link the slot (its own now)
 //!
-//! Tests: `inserts_reuse_freed_slots`, `remote_frees_come_back`; loom: `remove_races_shutdown`, `remote_frees_race_insert`.
+//! Tests: `slots_are_reused_and_chunks_grow`, `what_others_free_comes_back_to_the_owner`, `closed_refuses`; the models
+//! `remove_races_shutdown` and `remote_frees_race_insert`.
 
 use super::{Header, TaskRef};
 use nezumi_prim::CachePadded;
@@ -243,6 +244,25 @@ impl Registry {
                 unsafe { TaskRef::from_header(NonNull::new_unchecked(content)) }.shut_down();
             }
         }
+    }
+}
+
+#[cfg(test)]
+impl Registry {
+    /// How many slots there are.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner.
+    pub(crate) unsafe fn slots(&self) -> u32 {
+        // SAFETY: the caller is the owner.
+        self.owner.with(|owner| unsafe { (*owner).len })
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

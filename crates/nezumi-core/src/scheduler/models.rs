@@ -1,0 +1,154 @@
+//! Loom models of who sleeps and who is woken.
+
+use super::bed::Bed;
+use super::idle::Idle;
+use loom::thread;
+use nezumi_prim::sync::Arc;
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A runtime reduced to what the protocol is about: a number of queued tasks, beds, and the idle words.
+struct Model {
+    idle: Idle,
+    beds: Vec<Bed>,
+    queued: AtomicUsize,
+    done: AtomicUsize,
+    total: usize,
+    over: AtomicBool,
+}
+
+impl Model {
+    fn new(workers: usize, total: usize) -> Arc<Self> {
+        Arc::new(Self {
+            idle: Idle::new(workers),
+            beds: (0..workers).map(|_| Bed::new()).collect(),
+            queued: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
+            total,
+            over: AtomicBool::new(false),
+        })
+    }
+
+    fn push(&self) {
+        self.queued.fetch_add(1, Ordering::SeqCst);
+        self.notify();
+    }
+
+    fn notify(&self) {
+        if let Some(worker) = self.idle.claim(|| None) {
+            self.beds[worker].wake(None);
+        }
+    }
+
+    fn take(&self) -> bool {
+        self.queued.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |queued| queued.checked_sub(1)).is_ok()
+    }
+
+    /// What `worker::step` and `park` do, without the tasks.
+    fn work(&self, worker: usize) {
+        let mut searching = false;
+        while !self.over.load(Ordering::SeqCst) {
+            if !searching && self.queued.load(Ordering::SeqCst) == 0 {
+                searching = self.idle.start_searching();
+            }
+            if self.take() {
+                if std::mem::take(&mut searching)
+                    && self.idle.stop_searching()
+                    && self.queued.load(Ordering::SeqCst) > 0
+                {
+                    self.notify();
+                }
+                if self.done.fetch_add(1, Ordering::SeqCst) + 1 == self.total {
+                    self.over.store(true, Ordering::SeqCst);
+                    self.beds.iter().for_each(|bed| bed.wake(None));
+                }
+                continue;
+            }
+            self.idle.fall_asleep(worker, std::mem::take(&mut searching));
+            if self.queued.load(Ordering::SeqCst) == 0 && !self.over.load(Ordering::SeqCst) {
+                self.beds[worker].sleep_on_parker(None);
+            }
+            searching = self.idle.wake_up(worker);
+        }
+        if searching {
+            let _ = self.idle.stop_searching();
+        }
+    }
+}
+
+/// A lost wakeup is a deadlock here, which loom reports.
+fn check(workers: usize, pushers: usize, tasks: usize) {
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 20_000;
+    builder.check(move || {
+        let model = Model::new(workers, pushers * tasks);
+        let mut threads = Vec::new();
+        for worker in 0..workers {
+            let model = model.clone();
+            threads.push(thread::spawn(move || model.work(worker)));
+        }
+        for _ in 1..pushers {
+            let model = model.clone();
+            threads.push(thread::spawn(move || (0..tasks).for_each(|_| model.push())));
+        }
+        (0..tasks).for_each(|_| model.push());
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(!model.idle.any_sleeping(), "a bit was left set");
+    });
+}
+
+#[test]
+fn push_races_last_sleeper_of_1() {
+    check(1, 1, 1);
+}
+
+#[test]
+fn push_races_last_sleeper_of_2() {
+    check(2, 1, 1);
+}
+
+#[test]
+fn push_races_last_sleeper_of_3() {
+    let mut builder = loom::model::Builder::new();
+    // Three workers and a pusher: one preemption less than elsewhere, or it takes minutes.
+    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2).min(1));
+    builder.max_branches = 20_000;
+    builder.check(|| {
+        let model = Model::new(3, 1);
+        let threads: Vec<_> = (0..3)
+            .map(|worker| {
+                let model = model.clone();
+                thread::spawn(move || model.work(worker))
+            })
+            .collect();
+        model.push();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+/// A waker that took the token while nobody slept gives it back, and a sleeper that came meanwhile is found.
+#[test]
+fn a_token_without_a_sleeper_is_given_back() {
+    check(1, 2, 1);
+}
+
+#[test]
+fn wake_races_a_sleep() {
+    loom::model(|| {
+        let bed = Arc::new(Bed::new());
+        let written = Arc::new(AtomicUsize::new(0));
+        let waker = {
+            let (bed, written) = (bed.clone(), written.clone());
+            thread::spawn(move || {
+                written.store(1, Ordering::Relaxed);
+                bed.wake(None);
+            })
+        };
+        bed.sleep_on_parker(None);
+        assert_eq!(written.load(Ordering::Relaxed), 1);
+        waker.join().unwrap();
+    });
+}

@@ -1,0 +1,284 @@
+//! Loom models of the state word, the join waker and the registry.
+
+use super::*;
+use loom::future::block_on;
+use loom::thread;
+use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
+use nezumi_prim::sync::{Arc, Mutex};
+use std::future::{pending, poll_fn};
+use std::task::Poll;
+
+/// A scheduler that is a list.
+struct List {
+    queue: Mutex<Vec<Runnable>>,
+    registry: Registry,
+    /// The thread that owns the registry is the model's first one.
+    alive: AtomicUsize,
+}
+
+struct Home(Arc<List>);
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        self.0.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Schedule for Home {
+    const REGISTRY_REFS: usize = 1;
+
+    unsafe fn schedule(this: *const Self, runnable: Runnable) {
+        // SAFETY: valid until the runnable is given away.
+        let list = unsafe { Arc::clone(&(*this).0) };
+        list.queue.lock().push(runnable);
+    }
+
+    fn release(&self, task: &Header) -> bool {
+        // SAFETY: never as the owner.
+        unsafe { self.0.registry.remove(task, false) }
+    }
+}
+
+fn list() -> Arc<List> {
+    Arc::new(List { queue: Mutex::new(Vec::new()), registry: Registry::new(), alive: AtomicUsize::new(0) })
+}
+
+/// Called on the model's first thread only.
+fn spawn<F>(list: &Arc<List>, future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+{
+    list.alive.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the future is `Send` and `'static`.
+    let (runnable, join) = unsafe { new_task(future, Home(list.clone()), Origin::here()) };
+    // SAFETY: this is the first thread.
+    unsafe { list.registry.insert(runnable.as_ptr()) }.unwrap();
+    list.queue.lock().push(runnable);
+    join
+}
+
+fn run_all(list: &List) {
+    loop {
+        let next = list.queue.lock().pop();
+        match next {
+            Some(runnable) => runnable.run(),
+            None => break,
+        }
+    }
+}
+
+fn run_until(list: &List, done: impl Fn() -> bool) {
+    while !done() {
+        run_all(list);
+        thread::yield_now();
+    }
+}
+
+fn shut_down(list: &List) {
+    // SAFETY: this is the first thread.
+    unsafe {
+        let len = list.registry.close();
+        list.registry.shut_down(len);
+    }
+}
+
+fn check_all_freed(list: &List) {
+    run_all(list);
+    assert_eq!(list.alive.load(Ordering::Relaxed), 0, "a task leaked");
+}
+
+/// Of two wakes that race with the poll and with each other, one is redundant. What both wrote first must be seen.
+#[test]
+fn redundant_wake_publishes() {
+    loom::model(|| {
+        let list = list();
+        let data = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
+        let place: Arc<Mutex<Option<std::task::Waker>>> = Arc::new(Mutex::new(None));
+        let join = {
+            let (data, place) = (data.clone(), place.clone());
+            spawn(
+                &list,
+                poll_fn(move |cx| {
+                    *place.lock() = Some(cx.waker().clone());
+                    let seen = data.0.load(Ordering::Relaxed) + data.1.load(Ordering::Relaxed);
+                    if seen == 2 { Poll::Ready(()) } else { Poll::Pending }
+                }),
+            )
+        };
+        run_all(&list);
+        let waker = place.lock().take().unwrap();
+        let other = {
+            let (data, waker) = (data.clone(), waker.clone());
+            thread::spawn(move || {
+                data.0.store(1, Ordering::Relaxed);
+                waker.wake();
+            })
+        };
+        data.1.store(1, Ordering::Relaxed);
+        waker.wake_by_ref();
+        run_all(&list);
+        other.join().unwrap();
+        run_all(&list);
+        assert!(join.is_finished(), "a wake was lost, or what it published");
+        drop((join, waker));
+        place.lock().take();
+        check_all_freed(&list);
+    });
+}
+
+#[test]
+fn join_sees_the_output() {
+    loom::model(|| {
+        let list = list();
+        let join = spawn(&list, async { 7 });
+        let runner = {
+            let list = list.clone();
+            thread::spawn(move || run_all(&list))
+        };
+        assert_eq!(block_on(join).unwrap(), 7);
+        runner.join().unwrap();
+        check_all_freed(&list);
+    });
+}
+
+#[test]
+fn join_dropped_while_the_task_runs() {
+    loom::model(|| {
+        let list = list();
+        let output = Arc::new(AtomicUsize::new(0));
+        struct Output(Arc<AtomicUsize>);
+        impl Drop for Output {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let inner = Output(output.clone());
+        let mut join = spawn(&list, async move { inner });
+        let runner = {
+            let list = list.clone();
+            thread::spawn(move || run_all(&list))
+        };
+        // Registers a waker, or takes the output.
+        let polled = {
+            let waker = std::task::Waker::noop();
+            std::pin::Pin::new(&mut join).poll(&mut std::task::Context::from_waker(waker)).is_ready()
+        };
+        drop(join);
+        runner.join().unwrap();
+        let _ = polled;
+        check_all_freed(&list);
+        assert_eq!(output.load(Ordering::Relaxed), 1, "the output is dropped exactly once");
+    });
+}
+
+#[test]
+fn abort_races_wake_and_run() {
+    loom::model(|| {
+        let list = list();
+        let place: Arc<Mutex<Option<std::task::Waker>>> = Arc::new(Mutex::new(None));
+        let join = {
+            let place = place.clone();
+            spawn(
+                &list,
+                poll_fn(move |cx| {
+                    let first = place.lock().replace(cx.waker().clone()).is_none();
+                    if first { Poll::Pending } else { Poll::Ready(()) }
+                }),
+            )
+        };
+        run_all(&list);
+        let waker = place.lock().clone().unwrap();
+        let abort = join.abort_handle();
+        let aborter = thread::spawn(move || abort.abort());
+        let runner = {
+            let list = list.clone();
+            thread::spawn(move || {
+                waker.wake();
+                run_all(&list);
+            })
+        };
+        aborter.join().unwrap();
+        runner.join().unwrap();
+        run_all(&list);
+        assert!(join.is_finished());
+        drop(join);
+        place.lock().take();
+        check_all_freed(&list);
+    });
+}
+
+#[test]
+fn shutdown_races_run_and_wake() {
+    loom::model(|| {
+        let list = list();
+        let place: Arc<Mutex<Option<std::task::Waker>>> = Arc::new(Mutex::new(None));
+        let join = {
+            let place = place.clone();
+            spawn(
+                &list,
+                poll_fn(move |cx| {
+                    let first = place.lock().replace(cx.waker().clone()).is_none();
+                    if first { Poll::Pending } else { Poll::Ready(()) }
+                }),
+            )
+        };
+        run_all(&list);
+        let waker = place.lock().take().unwrap();
+        let runner = {
+            let list = list.clone();
+            thread::spawn(move || {
+                waker.wake();
+                run_all(&list);
+            })
+        };
+        shut_down(&list);
+        runner.join().unwrap();
+        run_all(&list);
+        assert!(join.is_finished());
+        drop(join);
+        place.lock().take();
+        check_all_freed(&list);
+    });
+}
+
+/// Whoever completes a task and the owner that shuts down race for the registry's reference.
+#[test]
+fn remove_races_shutdown() {
+    loom::model(|| {
+        let list = list();
+        let joins = [spawn(&list, async {}), spawn(&list, pending::<()>())];
+        let runner = {
+            let list = list.clone();
+            thread::spawn(move || run_all(&list))
+        };
+        shut_down(&list);
+        runner.join().unwrap();
+        run_all(&list);
+        assert!(joins.iter().all(JoinHandle::is_finished));
+        drop(joins);
+        check_all_freed(&list);
+    });
+}
+
+/// Two threads give slots back while the owner takes new ones.
+#[test]
+fn remote_frees_race_insert() {
+    loom::model(|| {
+        let list = list();
+        drop([spawn(&list, async {}), spawn(&list, async {})]);
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let runnable = list.queue.lock().pop().unwrap();
+                thread::spawn(move || runnable.run())
+            })
+            .collect();
+        drop([spawn(&list, async {}), spawn(&list, async {})]);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        run_until(&list, || list.alive.load(Ordering::Relaxed) == 0);
+        // SAFETY: this is the first thread.
+        assert!(unsafe { list.registry.slots() } <= 2 + 4);
+        check_all_freed(&list);
+    });
+}
