@@ -31,7 +31,7 @@ mod with_rt {
         Builder, JoinSet, LocalEnterGuard, LocalSet, spawn, spawn_blocking, spawn_local, yield_now,
     };
     #[doc(inline)]
-    pub use nezumi_core::task::{AbortHandle, Id, JoinError, JoinHandle, id, try_id};
+    pub use nezumi_core::task::{AbortHandle, Id, JoinError, JoinHandle, Priority, id, try_id};
 
     #[doc(hidden)]
     #[deprecated = "moved to `task::coop::consume_budget`"]
@@ -54,6 +54,14 @@ mod with_rt {
             Coop, RestoreOnPending, Unconstrained, consume_budget, cooperative, has_budget_remaining,
             poll_proceed, unconstrained,
         };
+    }
+
+    /// [`JoinSet`], and a builder for its members.
+    pub mod join_set {
+        #[doc(inline)]
+        pub use nezumi_core::spawn::JoinSet;
+        #[doc(inline)]
+        pub use nezumi_core::spawn::SetBuilder as Builder;
     }
 
     /// Futures of this module that have a name.
