@@ -103,10 +103,10 @@ mod tests {
     use super::*;
     use std::task::Waker;
 
-    fn read(mut reader: impl AsyncRead + Unpin, room: usize) -> Vec<u8> {
+    fn read(reader: &mut (impl AsyncRead + Unpin), room: usize) -> Vec<u8> {
         let mut memory = vec![0; room];
         let mut buf = ReadBuf::new(&mut memory);
-        let result = Pin::new(&mut reader).poll_read(&mut Context::from_waker(Waker::noop()), &mut buf);
+        let result = Pin::new(reader).poll_read(&mut Context::from_waker(Waker::noop()), &mut buf);
         assert!(matches!(result, Poll::Ready(Ok(()))));
         buf.filled().to_vec()
     }
@@ -115,10 +115,12 @@ mod tests {
     fn pointers_read_what_they_point_to() {
         let mut slice: &[u8] = b"abcdef";
         assert_eq!(read(&mut slice, 2), b"ab");
-        assert_eq!(read(Box::new(&mut slice), 1), b"c");
-        assert_eq!(read(Pin::new(&mut slice), 1), b"d");
-        assert_eq!(read(Box::new(slice) as Box<dyn AsyncRead + Unpin>, 9), b"ef");
-        assert_eq!(read(slice, 0), b"");
+        assert_eq!(read(&mut Box::new(&mut slice), 1), b"c");
+        assert_eq!(read(&mut Pin::new(&mut slice), 1), b"d");
+        let mut object: Box<dyn AsyncRead + Unpin> = Box::new(slice);
+        assert_eq!(read(&mut object, 0), b"");
+        assert_eq!(read(&mut object, 9), b"ef");
+        assert_eq!(read(&mut object, 9), b"");
     }
 
     #[test]

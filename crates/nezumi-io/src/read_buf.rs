@@ -4,9 +4,11 @@
 //!
 //! Promise: safe code can fill it, shrink it, zero it and hand parts of it on, and never sees a byte that nobody wrote.
 //!
-//!     0        filled        initialized        capacity
-//!     | filled | unfilled, initialized | uninitialized |
-//!              | ------------ unfilled --------------- |
+//! ```text
+//! 0        filled        initialized        capacity
+//! | filled | unfilled, initialized | uninitialized |
+//!          | ------------ unfilled --------------- |
+//! ```
 //!
 //! `filled <= initialized <= capacity` always. `initialized` never shrinks, so zeroing is paid once per byte however
 //! often the buffer is used again.
@@ -230,7 +232,6 @@ impl<'a> ReadBuf<'a> {
 
     /// What tells this buffer from any other: compare it before and after a reader had the buffer.
     #[inline]
-    #[allow(dead_code)]
     pub(crate) fn origin(&self) -> Origin {
         Origin { start: self.memory.as_ptr(), capacity: self.memory.len() }
     }
@@ -247,7 +248,6 @@ impl Origin {
     /// Panics unless `buf` is the buffer this was asked of.
     #[inline]
     #[track_caller]
-    #[allow(dead_code)]
     pub(crate) fn expect_same(self, buf: &ReadBuf<'_>) {
         assert!(
             self == buf.origin(),
