@@ -1,173 +1,247 @@
-//! Where blocking work goes. (Interim.)
-use std::collections::VecDeque;
-use std::io;
-use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+//! Where blocking work goes: threads of its own, as many as are needed at once.
+//!
+//! Called by `spawn::spawn_blocking`, by the files and names of `nezumi-os`, and by `runtime` at its end. Knows nothing of
+//! tasks: it runs whatever is a [`Job`], on threads that have entered whatever is a [`Host`].
+//!
+//! Promise: each accepted job is run or cancelled, once. A job waits for another only when `max_threads` are busy or the
+//! OS refuses a thread. One job wakes at most one thread. A job, a hook or a name that panics hurts nobody else.
+//!
+//! **One lock** guards a queue and a stack of idle threads; it is held for a few dozen instructions, and never while a job is
+//! run or dropped, a thread is woken, or user code is called. A thread is created under it only when there is none that
+//! will ever be free: then a refusal by the OS concerns one job, whose spawner gets it back. When there are others, they
+//! will do: the job stays.
+//!
+//! **Who is on the way.** A woken or created thread needs longer to arrive than a small job takes. So at most
+//! `limit` threads, half the number of cores, are on their way at any time: others would not arrive
+//! sooner. Each that arrives takes a job, and *before* it runs that it sends for the next thread if jobs are left. So a
+//! burst of long jobs still gets its threads as fast as the cores can start them, and a burst of short ones is mostly
+//! run by the first two or three that arrive.
+//!
+//! Invariant (all under the lock): *if a job is queued, then somebody is on the way, or nobody can be sent for* (none is idle,
+//! and the pool is full or the last creation was refused, so that busy threads will come back for the job).
+//!
+//! | event | why it keeps the invariant |
+//! |---|---|
+//! | a job is pushed | sends for somebody, unless enough are on the way |
+//! | one arrives, and is on the way no more | takes a job, and sends for another if jobs are left |
+//! | a creation is refused | sends for an idle thread if there is one; else nobody can be sent for |
+//! | one goes to sleep, or leaves after its keep-alive | only when the queue is empty |
+//! | keep-alive runs out while it is sent for | it is not in the stack any more: it takes the token that is coming, and stays |
+//! | shutdown | sends for all; nobody goes to sleep any more |
+//!
+//! Tests: `tests.rs`; models: `expiry_races_a_submit`, `a_full_pool_runs_what_waits`, `shutdown_races_a_submit`,
+//! `an_arrival_sends_for_the_next`.
 
-/// A job.
+mod config;
+mod state;
+mod thread;
+
+#[cfg(all(test, nezumi_loom))]
+mod models;
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests;
+
+pub use config::Config;
+
+use nezumi_prim::sync::Arc;
+use state::Rouse;
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
+use std::time::{Duration, Instant};
+use thread::Shared;
+
+/// A piece of work that may block.
 pub trait Job: Send + 'static {
-    /// Runs.
+    /// Does the work.
     fn run(self);
-    /// Cancels.
+
+    /// Is called instead of [`run`](Self::run) when the pool shuts down first.
     fn cancel(self);
-}
-/// A host.
-pub trait Host: Clone + Send + 'static {
-    /// Guard.
-    type Entered;
-    /// Enters.
-    fn enter(&self) -> Self::Entered;
-}
-/// Settings.
-pub struct Config {
-    /// x
-    pub thread_name: Arc<dyn Fn() -> String + Send + Sync>,
-    /// x
-    pub stack_size: Option<usize>,
-    /// x
-    pub max_threads: usize,
-    /// x
-    pub keep_alive: Duration,
-    /// x
-    pub after_start: Option<Arc<dyn Fn() + Send + Sync>>,
-    /// x
-    pub before_stop: Option<Arc<dyn Fn() + Send + Sync>>,
-}
-/// x
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mandatory {
-    /// x
-    Mandatory,
-    /// x
-    Optional,
-}
-/// x
-pub enum SpawnError<J> {
-    /// x
-    ShuttingDown(J),
-    /// x
-    NoThreads(io::Error, J),
-}
-struct Inner<J> {
-    queue: VecDeque<(J, Mandatory)>,
-    idle: usize,
-    threads: usize,
-    handles: Vec<std::thread::JoinHandle<()>>,
-    shutdown: bool,
-}
-struct Sh<J> {
-    inner: Mutex<Inner<J>>,
-    cv: Condvar,
-    done: Condvar,
-    config: Config,
-}
-/// x
-pub struct Pool<J, H>(Arc<Sh<J>>, std::marker::PhantomData<fn(H)>);
-impl<J: Job, H: Host> Pool<J, H> {
-    /// x
-    pub fn new(config: Config) -> Self {
-        Pool(
-            Arc::new(Sh {
-                inner: Mutex::new(Inner {
-                    queue: VecDeque::new(),
-                    idle: 0,
-                    threads: 0,
-                    handles: vec![],
-                    shutdown: false,
-                }),
-                cv: Condvar::new(),
-                done: Condvar::new(),
-                config,
-            }),
-            std::marker::PhantomData,
-        )
-    }
-    /// x
-    pub fn spawn(&self, job: J, m: Mandatory, host: &H) -> Result<(), SpawnError<J>> {
-        let mut inner = self.0.inner.lock().unwrap();
-        if inner.shutdown {
-            return Err(SpawnError::ShuttingDown(job));
-        }
-        inner.queue.push_back((job, m));
-        if inner.idle >= inner.queue.len() {
-            self.0.cv.notify_one();
-        } else if inner.threads < self.0.config.max_threads {
-            inner.threads += 1;
-            let sh = self.0.clone();
-            let host = host.clone();
-            let h = std::thread::Builder::new()
-                .name((sh.config.thread_name)())
-                .spawn(move || {
-                    let _e = host.enter();
-                    if let Some(f) = &sh.config.after_start {
-                        f()
-                    }
-                    let mut inner = sh.inner.lock().unwrap();
-                    loop {
-                        if let Some((job, m)) = inner.queue.pop_front() {
-                            let down = inner.shutdown;
-                            drop(inner);
-                            if down && m == Mandatory::Optional {
-                                job.cancel()
-                            } else {
-                                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job.run()));
-                            }
-                            inner = sh.inner.lock().unwrap();
-                            continue;
-                        }
-                        if inner.shutdown {
-                            break;
-                        }
-                        inner.idle += 1;
-                        inner = sh.cv.wait(inner).unwrap();
-                        inner.idle -= 1;
-                    }
-                    inner.threads -= 1;
-                    drop(inner);
-                    sh.done.notify_all();
-                    if let Some(f) = &sh.config.before_stop {
-                        f()
-                    }
-                })
-                .unwrap();
-            inner.handles.push(h);
-        }
-        Ok(())
-    }
-    /// x
-    pub fn shutdown(&self, timeout: Option<Duration>) -> bool {
-        let mut inner = self.0.inner.lock().unwrap();
-        inner.shutdown = true;
-        self.0.cv.notify_all();
-        if timeout == Some(Duration::ZERO) {
-            return false;
-        }
-        let mut inner = self
-            .0
-            .done
-            .wait_timeout_while(inner, timeout.unwrap_or(Duration::from_secs(1000)), |i| i.threads > 0)
-            .unwrap()
-            .0;
-        if inner.threads == 0 {
-            let hs = std::mem::take(&mut inner.handles);
-            drop(inner);
-            for h in hs {
-                let _ = h.join();
-            }
-            return true;
-        }
+
+    /// Whether it keeps its thread until the runtime ends, as a worker does. Nobody is to count on that thread.
+    fn is_resident(&self) -> bool {
         false
     }
-    /// x
+}
+
+/// What each thread of the pool enters for as long as it lives: the runtime.
+pub trait Host: Clone + Send + 'static {
+    /// Leaves when it is dropped.
+    type Entered;
+
+    /// Enters it on this thread.
+    fn enter(&self) -> Self::Entered;
+}
+
+/// What becomes of a job that is still in the queue at shutdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Duty {
+    /// It is run all the same.
+    Mandatory,
+    /// It is cancelled.
+    Optional,
+}
+
+/// Why a job was not accepted. It is given back.
+pub enum SpawnError<J> {
+    /// The pool shuts down.
+    ShuttingDown(J),
+    /// The pool has no thread but those of residents, and the OS refuses one.
+    NoThreads(io::Error, J),
+}
+
+impl<J> fmt::Debug for SpawnError<J> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SpawnError::ShuttingDown(_) => f.write_str("ShuttingDown"),
+            SpawnError::NoThreads(error, _) => f.debug_tuple("NoThreads").field(error).finish(),
+        }
+    }
+}
+
+/// Threads for blocking work.
+///
+/// Dropping it shuts it down without waiting.
+pub struct Pool<J: Job, H: Host> {
+    shared: Arc<Shared<J>>,
+    _host: PhantomData<fn() -> H>,
+}
+
+impl<J: Job, H: Host> fmt::Debug for Pool<J, H> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.shared.state.lock();
+        f.debug_struct("Pool")
+            .field("threads", &state.threads)
+            .field("idle_threads", &state.idle.len())
+            .field("queue_depth", &state.queue.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<J: Job, H: Host> Pool<J, H> {
+    /// A pool without threads yet.
+    #[must_use]
+    pub fn new(config: Config) -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Self::with_limit(config, (cores / 2).max(1))
+    }
+
+    /// A pool of which at most `limit` threads are on their way at once.
+    fn with_limit(config: Config, limit: usize) -> Self {
+        Self { shared: Arc::new(Shared::new(config, limit)), _host: PhantomData }
+    }
+
+    /// Hands `job` over. It runs as soon as a thread is there for it; a thread that must be started for it enters `host`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the job back if the pool shuts down, or has no thread for it and gets none.
+    pub fn spawn(&self, job: J, duty: Duty, host: &H) -> Result<(), SpawnError<J>> {
+        let mut state = self.shared.state.lock();
+        if state.is_shutdown {
+            drop(state);
+            return Err(SpawnError::ShuttingDown(job));
+        }
+        if state.needs_first_thread() {
+            drop(state);
+            return self.spawn_on_first_thread(job, duty, host);
+        }
+        let rouse = state.push(job, duty);
+        drop(state);
+        Shared::rouse(&self.shared, rouse, host);
+        Ok(())
+    }
+
+    #[cold]
+    fn spawn_on_first_thread(&self, job: J, duty: Duty, host: &H) -> Result<(), SpawnError<J>> {
+        let birth = Shared::prepare(&self.shared, host);
+        let mut state = self.shared.state.lock();
+        if state.is_shutdown {
+            drop(state);
+            return Err(SpawnError::ShuttingDown(job));
+        }
+        let mut rouse = Rouse::Nobody;
+        if state.needs_first_thread() {
+            let id = state.reserve();
+            match birth.start(id) {
+                Ok(handle) => {
+                    let ended = state.file(id, handle);
+                    debug_assert!(ended.is_none(), "it cannot end before it gets the lock");
+                    state.enqueue(job, duty);
+                }
+                Err(error) => {
+                    state.cancel_reservation();
+                    drop(state);
+                    return Err(SpawnError::NoThreads(error, job));
+                }
+            }
+        } else {
+            // Somebody was quicker.
+            rouse = state.push(job, duty);
+        }
+        drop(state);
+        Shared::rouse(&self.shared, rouse, host);
+        Ok(())
+    }
+
+    /// Refuses jobs from now on, cancels the optional ones that wait, has the mandatory ones run, and waits for the threads to
+    /// end: for `timeout` at the most, or for as long as it takes. Returns whether they have ended, and then they are joined.
+    ///
+    /// Called on a thread of the pool, it does not wait for that one. Calls after the first change nothing and do not wait.
+    pub fn shutdown(&self, timeout: Option<Duration>) -> bool {
+        // A deadline past the clock's range is none.
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let own = Shared::own_id(&self.shared);
+        let staying = usize::from(own.is_some());
+        let mut state = self.shared.state.lock();
+        if state.is_shutdown {
+            return state.has_ended(staying);
+        }
+        let sleepers = state.begin_shutdown();
+        drop(state);
+        sleepers.iter().for_each(|parker| parker.unpark());
+
+        let mut state = self.shared.state.lock();
+        while !state.has_ended(staying) {
+            state = match deadline {
+                None => self.shared.ended.wait(state),
+                Some(deadline) => {
+                    let rest = deadline.saturating_duration_since(Instant::now());
+                    if rest.is_zero() {
+                        return false;
+                    }
+                    self.shared.ended.wait_timeout(state, rest).0
+                }
+            };
+        }
+        let handles = state.take_handles(own);
+        drop(state);
+        handles.into_iter().for_each(thread::join);
+        true
+    }
+
+    /// How many threads there are, those that are being started included.
+    #[must_use]
     pub fn threads(&self) -> usize {
-        self.0.inner.lock().unwrap().threads
+        self.shared.state.lock().threads
     }
-    /// x
+
+    /// How many threads sleep, and nobody has sent for.
+    #[must_use]
     pub fn idle_threads(&self) -> usize {
-        self.0.inner.lock().unwrap().idle
+        self.shared.state.lock().idle.len()
     }
-    /// x
+
+    /// How many jobs wait for a thread.
+    #[must_use]
     pub fn queue_depth(&self) -> usize {
-        self.0.inner.lock().unwrap().queue.len()
+        self.shared.state.lock().queue.len()
+    }
+}
+
+impl<J: Job, H: Host> Drop for Pool<J, H> {
+    fn drop(&mut self) {
+        self.shutdown(Some(Duration::ZERO));
     }
 }

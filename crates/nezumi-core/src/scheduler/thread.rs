@@ -5,7 +5,7 @@
 use super::context::{self, Role};
 use super::shared::Shared;
 use super::worker::{Step, Worker};
-use crate::blocking::{Mandatory, SpawnError};
+use crate::blocking::{Duty, SpawnError};
 use crate::runtime::Handle;
 use crate::spawn::BlockingJob;
 use nezumi_wake::{coop, defer, entered};
@@ -39,7 +39,7 @@ pub(crate) fn start(handle: &Handle) -> io::Result<()> {
 /// When the system refuses a thread and none is there; the worker is then still the caller's.
 pub(crate) fn hand_over(handle: &Handle, index: usize) -> io::Result<()> {
     let job = BlockingJob::Worker { handle: handle.clone(), index };
-    match handle.shared().blocking.spawn(job, Mandatory::Mandatory, handle) {
+    match handle.shared().blocking.spawn(job, Duty::Mandatory, handle) {
         Ok(()) => Ok(()),
         // The runtime is shutting down: whoever has the worker must end it.
         Err(SpawnError::ShuttingDown(_)) => Err(io::Error::other("the runtime is shutting down")),

@@ -1,6 +1,6 @@
 //! `spawn_blocking`, and what the pool of blocking threads runs.
 
-use crate::blocking::{Host, Job, Mandatory, SpawnError};
+use crate::blocking::{Duty, Host, Job, SpawnError};
 use crate::runtime::{EnterGuard, Handle, NO_RUNTIME};
 use crate::scheduler::thread;
 use crate::task::{self, Header, JoinHandle, Origin, Runnable, Schedule};
@@ -31,6 +31,10 @@ impl Job for BlockingJob {
             // The runtime is shutting down: the worker must leave all the same.
             BlockingJob::Worker { handle, index } => thread::drive(&handle, index),
         }
+    }
+
+    fn is_resident(&self) -> bool {
+        matches!(self, BlockingJob::Worker { .. })
     }
 }
 
@@ -150,7 +154,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let (join, outcome) = submit(handle, func, origin, Mandatory::Optional);
+    let (join, outcome) = submit(handle, func, origin, Duty::Optional);
     outcome.map(|_| join)
 }
 
@@ -164,7 +168,7 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
-    let (join, outcome) = submit(&Handle::current(), func, Origin::here(), Mandatory::Mandatory);
+    let (join, outcome) = submit(&Handle::current(), func, Origin::here(), Duty::Mandatory);
     matches!(outcome, Ok(true)).then_some(join)
 }
 
@@ -173,7 +177,7 @@ fn submit<F, R>(
     handle: &Handle,
     func: F,
     origin: Origin<'_>,
-    mandatory: Mandatory,
+    duty: Duty,
 ) -> (JoinHandle<R>, std::io::Result<bool>)
 where
     F: FnOnce() -> R + Send + 'static,
@@ -182,7 +186,7 @@ where
     // SAFETY: the closure is `Send` and `'static`.
     let (runnable, join) = unsafe { task::new_task(Closure(Some(func)), Once, origin) };
     let job = BlockingJob::Closure { runnable, _inhibit: ClockInhibit::new(handle) };
-    let outcome = match handle.shared().blocking.spawn(job, mandatory, handle) {
+    let outcome = match handle.shared().blocking.spawn(job, duty, handle) {
         Ok(()) => Ok(true),
         Err(SpawnError::ShuttingDown(job)) => {
             job.cancel();

@@ -100,6 +100,12 @@ fn check(ops: &[Op]) {
     assert_eq!(values(inject.take_all()), Vec::from(deque));
 }
 
+#[test]
+fn batches_among_single_items() {
+    use Op::{Push, PushBatch, Take};
+    check(&[Push, PushBatch(3), Take(2), PushBatch(2), Push, Take(1), Take(9), PushBatch(1), Take(1)]);
+}
+
 #[cfg(not(miri))]
 mod property {
     use super::{Op, check};
