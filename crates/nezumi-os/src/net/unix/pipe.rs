@@ -176,7 +176,7 @@ impl ReadUninit for mio_pipe::Receiver {
 macro_rules! end_methods {
     ($End:ident, $mio:ty, $interest:expr, $allows:ident, $wrong:literal) => {
         #[track_caller]
-        fn new(io: $mio) -> io::Result<Self> {
+        fn new(io: $mio) -> io::Result<$End> {
             Ok($End { io: PollEvented::with_interest(io, $interest)? })
         }
 
@@ -190,7 +190,7 @@ macro_rules! end_methods {
         ///
         /// Outside a runtime, or where it has no I/O driver.
         #[track_caller]
-        pub fn from_file(file: File) -> io::Result<Self> {
+        pub fn from_file(file: File) -> io::Result<$End> {
             Self::from_owned_fd(file.into())
         }
 
@@ -204,7 +204,7 @@ macro_rules! end_methods {
         ///
         /// Outside a runtime, or where it has no I/O driver.
         #[track_caller]
-        pub fn from_owned_fd(owned_fd: OwnedFd) -> io::Result<Self> {
+        pub fn from_owned_fd(owned_fd: OwnedFd) -> io::Result<$End> {
             check_pipe(owned_fd.as_fd())?;
             let flags = flags(owned_fd.as_fd())?;
             if ![libc::$allows, libc::O_RDWR].contains(&(flags & libc::O_ACCMODE)) {
@@ -227,7 +227,7 @@ macro_rules! end_methods {
         ///
         /// Outside a runtime, or where it has no I/O driver.
         #[track_caller]
-        pub fn from_file_unchecked(file: File) -> io::Result<Self> {
+        pub fn from_file_unchecked(file: File) -> io::Result<$End> {
             Self::from_owned_fd_unchecked(file.into())
         }
 
@@ -241,7 +241,7 @@ macro_rules! end_methods {
         ///
         /// Outside a runtime, or where it has no I/O driver.
         #[track_caller]
-        pub fn from_owned_fd_unchecked(owned_fd: OwnedFd) -> io::Result<Self> {
+        pub fn from_owned_fd_unchecked(owned_fd: OwnedFd) -> io::Result<$End> {
             Self::new(owned_fd.into())
         }
 
