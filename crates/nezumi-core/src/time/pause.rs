@@ -15,7 +15,7 @@ use std::time::Duration;
 /// - [`advance`] moves it by hand;
 /// - *auto-advance*: when the runtime has nothing to do but to wait, it moves the clock to the next deadline instead of
 ///   sleeping. So `sleep(Duration::from_secs(3600)).await` takes no time, and what it measures is an hour. While a task of
-///   [`spawn_blocking`](crate::task::spawn_blocking) is about, the clock stays where it is.
+///   `spawn_blocking` is about, the clock stays where it is.
 ///
 /// Only a runtime with a single thread has a clock that can be stopped. `start_paused` of its builder, or of the attribute
 /// macros, starts it that way.

@@ -44,6 +44,7 @@ pub fn timeout<F>(duration: Duration, future: F) -> Timeout<F::IntoFuture>
 where
     F: IntoFuture,
 {
+    #[expect(clippy::manual_map, reason = "a closure would lose the caller's location")]
     let delay = match Instant::now().checked_add(duration) {
         Some(deadline) => Some(Sleep::new(deadline)),
         // Past the end of the clock there is no limit.

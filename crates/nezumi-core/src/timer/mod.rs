@@ -12,15 +12,18 @@
 //!
 //! Promise: a timer armed while the worker of its shard falls asleep is not slept past.
 //!
-//!     armer                                   sleeper (the shard's worker)
-//!     A1 insert, store `earliest`             S1 set my idle bit
-//!     A2 fence(SeqCst)                        S2 fence(SeqCst)
-//!     A3 `Home::timer_armed`: read idle bit   S3 read `earliest`, sleep until then at the most
+//! ```text
+//! armer                                   sleeper (the shard's worker)
+//! A1 insert, store `earliest`             S1 set my idle bit
+//! A2 fence(SeqCst)                        S2 fence(SeqCst)
+//! A3 `Home::timer_armed`: read idle bit   S3 read `earliest`, sleep until then at the most
+//! ```
 //!
 //! If A2 is first, S3 sees the deadline. If S2 is first, A3 sees the sleeper and wakes it. A1 to A3 are needed only when the
 //! new deadline is earlier than `earliest`, which is never later than the first timer of the wheel: it is lowered when a
 //! timer is armed, and raised only by who has looked in the wheel, both under the lock. A cancelled timer leaves it too
 //! early, which costs one vain look. Loom: `models::armed_while_falling_asleep`.
+
 mod clock;
 mod entry;
 mod node;

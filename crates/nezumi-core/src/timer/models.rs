@@ -9,6 +9,13 @@ use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use std::ptr::NonNull;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
+/// Runs the model twice: the second time, what is told to `turn` lets the other thread go first. Loom looks for races of an
+/// access with the last one only, and so finds no other order by itself where a load of `fire` hides that of the owner.
+fn both_ways(model: impl Fn(fn()) + Copy + Send + Sync + 'static) {
+    loom::model(move || model(|| ()));
+    loom::model(move || model(loom::thread::yield_now));
+}
+
 /// A waker that counts wakes and says, by its reference count, whether it was dropped.
 fn waker(count: &Arc<AtomicUsize>) -> Waker {
     static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, dropped);
@@ -148,7 +155,7 @@ fn armed_while_the_bound_is_settled() {
 
 #[test]
 fn fired_while_dropped() {
-    loom::model(|| {
+    both_ways(|turn| {
         let timers = Arc::new(Timers::new());
         let count = Arc::new(AtomicUsize::new(0));
         let (timer, _) = Timer::armed(&timers, 10, &waker(&count));
@@ -156,6 +163,7 @@ fn fired_while_dropped() {
             let timers = timers.clone();
             loom::thread::spawn(move || timers.advance(10))
         };
+        turn();
         drop(timer);
         let fired = firer.join().unwrap();
         assert_eq!(count.load(Ordering::Acquire), fired);
@@ -185,7 +193,7 @@ fn cancelled_beside_an_insertion() {
 
 #[test]
 fn pushed_later_while_fired() {
-    loom::model(|| {
+    both_ways(|turn| {
         let timers = Arc::new(Timers::new());
         let count = Arc::new(AtomicUsize::new(0));
         let (timer, _) = Timer::armed(&timers, 10, &waker(&count));
@@ -193,6 +201,7 @@ fn pushed_later_while_fired() {
             let timers = timers.clone();
             loom::thread::spawn(move || timers.advance(10))
         };
+        turn();
         // Either it fires at 10, or not before 20; never both, never neither.
         let pushed = timer.node().push_later(20);
         let fired = firer.join().unwrap();
@@ -207,7 +216,7 @@ fn pushed_later_while_fired() {
 
 #[test]
 fn brought_forward_while_fired() {
-    loom::model(|| {
+    both_ways(|turn| {
         let timers = Arc::new(Timers::new());
         let count = Arc::new(AtomicUsize::new(0));
         let (timer, _) = Timer::armed(&timers, 10, &waker(&count));
@@ -215,6 +224,7 @@ fn brought_forward_while_fired() {
             let timers = timers.clone();
             loom::thread::spawn(move || timers.advance(10))
         };
+        turn();
         // SAFETY: the node is ours.
         let armed = unsafe { timers.bring_forward(timer.node, 5) };
         firer.join().unwrap();
@@ -226,7 +236,7 @@ fn brought_forward_while_fired() {
 
 #[test]
 fn renewed_while_fired() {
-    loom::model(|| {
+    both_ways(|turn| {
         let timers = Arc::new(Timers::new());
         let (old, new) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let (timer, _) = Timer::armed(&timers, 10, &waker(&old));
@@ -234,6 +244,7 @@ fn renewed_while_fired() {
             let timers = timers.clone();
             loom::thread::spawn(move || timers.advance(10))
         };
+        turn();
         // A poll that says Pending is followed by a wake of its own task.
         // SAFETY: the node is ours.
         let pending = unsafe { timers.renew(timer.node, &waker(&new)) };
@@ -247,7 +258,7 @@ fn renewed_while_fired() {
 
 #[test]
 fn the_same_waker_is_renewed_without_the_lock() {
-    loom::model(|| {
+    both_ways(|turn| {
         let timers = Arc::new(Timers::new());
         let count = Arc::new(AtomicUsize::new(0));
         let waker = waker(&count);
@@ -256,6 +267,7 @@ fn the_same_waker_is_renewed_without_the_lock() {
             let timers = timers.clone();
             loom::thread::spawn(move || timers.advance(10))
         };
+        turn();
         // SAFETY: the node is ours.
         assert!(unsafe { timers.renew(timer.node, &waker) });
         firer.join().unwrap();

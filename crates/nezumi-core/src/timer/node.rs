@@ -5,9 +5,11 @@
 //!
 //! The state word is the deadline while the node is pending, else one of four values above every deadline.
 //!
-//!     IDLE ──arm──▶ deadline ──fire──▶ FIRED          reset of a node that is not pending ──▶ UNARMED
-//!                    │    ▲ └─shutdown──▶ CLOSED      cancel ──▶ IDLE
-//!                    └────┘ reset
+//! ```text
+//! IDLE, UNARMED -- arm --> deadline -- fire ------> FIRED
+//!                           |    ^  -- shutdown --> CLOSED
+//!                           reset   -- cancel ----> IDLE         reset of any other state --> UNARMED
+//! ```
 //!
 //! | field | pending | else |
 //! |---|---|---|
@@ -134,8 +136,8 @@ impl Node {
     ///
     /// The caller is the owner, the node is pending, and the caller holds the lock.
     pub(super) unsafe fn swap_waker(&self, waker: Option<Waker>) -> Option<Waker> {
-        // SAFETY: row `waker`, first column; pending under the lock, so the waker has not been moved out.
         self.waker.with_mut(|cell| {
+            // SAFETY: row `waker`, first column; pending under the lock, so the waker has not been moved out.
             ManuallyDrop::into_inner(mem::replace(unsafe { &mut *cell }, ManuallyDrop::new(waker)))
         })
     }

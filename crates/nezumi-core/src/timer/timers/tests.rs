@@ -6,17 +6,20 @@ use std::sync::{Arc, Mutex as StdMutex};
 use std::task::Wake;
 
 /// A pinned node, cancelled when dropped, as an entry does it.
-struct Timer<'a> {
-    timers: &'a Timers,
+struct Timer {
+    timers: Arc<Timers>,
     node: NonNull<Node>,
 }
 
-impl<'a> Timer<'a> {
-    fn new(timers: &'a Timers) -> Self {
-        Self { timers, node: NonNull::from(Box::leak(Box::new(Node::new()))) }
+// SAFETY: whoever holds it is the owner of the node, and an owner may be on any thread.
+unsafe impl Send for Timer {}
+
+impl Timer {
+    fn new(timers: &Arc<Timers>) -> Self {
+        Self { timers: timers.clone(), node: NonNull::from(Box::leak(Box::new(Node::new()))) }
     }
 
-    fn armed(timers: &'a Timers, deadline_ms: u64, waker: &Waker) -> Self {
+    fn armed(timers: &Arc<Timers>, deadline_ms: u64, waker: &Waker) -> Self {
         let timer = Self::new(timers);
         assert!(matches!(timer.arm(deadline_ms, waker), Armed::Pending { .. }));
         timer
@@ -47,7 +50,7 @@ impl<'a> Timer<'a> {
     }
 }
 
-impl Drop for Timer<'_> {
+impl Drop for Timer {
     fn drop(&mut self) {
         // SAFETY: the node is ours; after `cancel` nobody else knows it.
         unsafe {
@@ -91,7 +94,7 @@ impl Wake for Waiter {
 
 #[test]
 fn fires_when_due_and_gives_the_waker_up() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let (waiter, waker) = Waiter::new();
     let timer = Timer::armed(&timers, 10, &waker);
     assert_eq!((timers.next_deadline_ms(), timers.live()), (10, 1));
@@ -104,7 +107,7 @@ fn fires_when_due_and_gives_the_waker_up() {
 
 #[test]
 fn a_cancelled_timer_drops_its_waker_and_is_forgotten() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let (waiter, waker) = Waiter::new();
     drop(Timer::armed(&timers, 10, &waker));
     drop(waker);
@@ -121,7 +124,7 @@ fn a_cancelled_timer_drops_its_waker_and_is_forgotten() {
 
 #[test]
 fn only_an_earlier_deadline_is_announced() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let (_waiter, waker) = Waiter::new();
     let arm = |deadline_ms| {
         let timer = Timer::new(&timers);
@@ -137,7 +140,7 @@ fn only_an_earlier_deadline_is_announced() {
 
 #[test]
 fn a_passed_deadline_needs_no_turn() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let (waiter, waker) = Waiter::new();
     assert!(timers.has_passed(0));
     timers.advance(10);
@@ -149,10 +152,13 @@ fn a_passed_deadline_needs_no_turn() {
 
 #[test]
 fn fires_in_batches_without_the_lock() {
-    let timers: &'static Timers = Box::leak(Box::default());
-    let (waiter, waker) = Waiter::then(Some(Box::new(|| assert!(timers.shared.inner.try_lock().is_some()))));
+    let timers = Arc::new(Timers::new());
+    let (waiter, waker) = {
+        let timers = timers.clone();
+        Waiter::then(Some(Box::new(move || assert!(timers.shared.inner.try_lock().is_some()))))
+    };
     let count = if cfg!(miri) { 70 } else { 1000 };
-    let armed: Vec<_> = (0..count).map(|n| Timer::armed(timers, 100 + n % 7, &waker)).collect();
+    let armed: Vec<_> = (0..count).map(|n| Timer::armed(&timers, 100 + n % 7, &waker)).collect();
     assert_eq!(timers.advance(106), count as usize);
     assert_eq!(waiter.wakes(), count as usize);
     assert!(armed.iter().all(|timer| timer.state() == FIRED));
@@ -160,8 +166,8 @@ fn fires_in_batches_without_the_lock() {
 
 #[test]
 fn a_waker_may_drop_other_timers() {
-    let timers: &'static Timers = Box::leak(Box::default());
-    let others: Arc<StdMutex<Vec<Held>>> = Arc::default();
+    let timers = Arc::new(Timers::new());
+    let others: Arc<StdMutex<Vec<Timer>>> = Arc::default();
     let (waiter, waker) = {
         let others = others.clone();
         Waiter::then(Some(Box::new(move || {
@@ -169,24 +175,21 @@ fn a_waker_may_drop_other_timers() {
             drop(dropped);
         })))
     };
-    others.lock().unwrap().extend((0..100).map(|_| Held(Timer::armed(timers, 10, &waker))));
+    others.lock().unwrap().extend((0..100).map(|_| Timer::armed(&timers, 10, &waker)));
     timers.advance(10);
     assert!((1..=32).contains(&waiter.wakes()), "the first batch at the most");
     assert_eq!(timers.live(), 0);
-    drop(waker);
-    drop(others);
+    drop((waker, others));
     assert_eq!(Arc::strong_count(&waiter), 1);
 }
 
-struct Held(#[expect(dead_code, reason = "held to be dropped")] Timer<'static>);
-
-// SAFETY: whoever holds it is the owner of the node, and an owner may be on any thread.
-unsafe impl Send for Held {}
-
 #[test]
 fn a_panicking_waker_does_not_stop_the_rest() {
-    for end in [|timers: &Timers| drop(timers.advance(10)), Timers::shutdown] {
-        let timers = Timers::new();
+    let fire = |timers: &Timers| {
+        timers.advance(10);
+    };
+    for end in [fire, Timers::shutdown] {
+        let timers = Arc::new(Timers::new());
         let (_bad, bad) = Waiter::then(Some(Box::new(|| panic!("a waker that panics"))));
         let (good, waker) = Waiter::new();
         let armed: Vec<_> =
@@ -199,7 +202,7 @@ fn a_panicking_waker_does_not_stop_the_rest() {
 
 #[test]
 fn shutdown_fires_what_is_pending_and_refuses_the_rest() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let (waiter, waker) = Waiter::new();
     let armed: Vec<_> = (0..100).map(|n| Timer::armed(&timers, 1 << (n % 40), &waker)).collect();
     timers.shutdown();
@@ -214,7 +217,7 @@ fn shutdown_fires_what_is_pending_and_refuses_the_rest() {
 
 #[test]
 fn the_task_of_the_latest_poll_is_woken() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let ((old, old_waker), (new, new_waker)) = (Waiter::new(), Waiter::new());
     let timer = Timer::armed(&timers, 10, &old_waker);
     assert!(timer.renew(&old_waker));
@@ -229,7 +232,7 @@ fn the_task_of_the_latest_poll_is_woken() {
 
 #[test]
 fn pushed_later_fires_later() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let (waiter, waker) = Waiter::new();
     let timer = Timer::armed(&timers, 10, &waker);
     assert!(timer.node().push_later(500));
@@ -241,7 +244,7 @@ fn pushed_later_fires_later() {
 
 #[test]
 fn brought_forward_fires_earlier() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let (waiter, waker) = Waiter::new();
     let timer = Timer::armed(&timers, 5000, &waker);
     assert_eq!(timer.bring_forward(100), Armed::Pending { first: true });
@@ -255,9 +258,38 @@ fn brought_forward_fires_earlier() {
 
 #[test]
 fn a_wheel_that_was_empty_starts_at_the_present() {
-    let timers = Timers::new();
+    let timers = Arc::new(Timers::new());
     let (_waiter, waker) = Waiter::new();
     timers.advance(1 << 30);
     let _timer = Timer::armed(&timers, (1 << 30) + 5, &waker);
     assert_eq!(timers.lock().wheel.elapsed_ms(), 1 << 30);
+}
+
+/// What the models say of two threads, said of real ones: drops, raised deadlines and new wakers, while others fire.
+#[test]
+fn owners_race_with_whoever_fires() {
+    let timers = Arc::new(Timers::new());
+    let (rounds, batch) = if cfg!(miri) { (3, 20) } else { (200, 100) };
+    let (waiter, waker) = Waiter::new();
+    let (other, other_waker) = Waiter::new();
+    for round in 0..rounds {
+        let now_ms = 1000 * (round + 1);
+        let armed: Vec<_> = (0..batch).map(|n| Timer::armed(&timers, now_ms + n % 3, &waker)).collect();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| timers.advance(now_ms + 2));
+            }
+            for (n, timer) in armed.into_iter().enumerate() {
+                match n % 3 {
+                    0 => drop(timer),
+                    1 => assert!(timer.node().push_later(now_ms + 500) || timer.state() == FIRED),
+                    _ => assert!(timer.renew(&other_waker) || timer.state() == FIRED),
+                }
+            }
+        });
+        timers.advance(now_ms + 500);
+        assert_eq!(timers.live(), 0);
+    }
+    drop((waker, other_waker));
+    assert_eq!((Arc::strong_count(&waiter), Arc::strong_count(&other)), (1, 1));
 }

@@ -49,6 +49,7 @@ impl Pair {
     }
 
     /// One of those in the wheel, chosen by any number.
+    #[cfg(not(miri))]
     fn pick(&self, any: usize) -> Option<(u64, usize)> {
         self.model.iter().nth(any % self.model.len().max(1)).copied()
     }
@@ -176,22 +177,24 @@ fn put_off_while_it_waits() {
     assert_eq!(pair.advance(1000 + (1 << 37)), [(1000 + (1 << 37), 1)]);
 }
 
-/// A task that sleeps for a day, one that sleeps for a minute at random times, for a hundred years.
+/// One timer a day, and one at some time of the day, for a hundred years: some forty rotations.
 #[test]
 fn a_virtual_century() {
-    let mut pair = Pair::default();
     const DAY_MS: u64 = 24 * 60 * 60 * 1000;
-    let days = if cfg!(miri) { 800 } else { 36_525 };
-    pair.insert(DAY_MS);
-    pair.insert(2 * days * DAY_MS);
-    for day in 1..=days {
-        let before = pair.wheel.next_deadline_ms();
-        assert_eq!(before, day * DAY_MS);
-        let now_ms = before + day % 100;
-        assert_eq!(pair.advance(now_ms), [(before, 0)]);
-        let odd = now_ms + 1 + day * 7919 % 60_000;
-        pair.arm(0, odd);
-        assert_eq!(pair.advance(odd), [(odd, 0)]);
+    // Under Miri a few days before and after the first rotation ends.
+    let days = if cfg!(miri) { 790..800 } else { 0..36_525 };
+    let mut pair = Pair::default();
+    pair.wheel.skip_to(days.start * DAY_MS);
+    pair.insert((days.start + 1) * DAY_MS);
+    pair.insert(days.end * 2 * DAY_MS);
+    for day in days.start + 1..days.end {
+        let next = pair.wheel.next_deadline_ms();
+        assert_eq!(next, day * DAY_MS);
+        let now_ms = next + day % 100;
+        assert_eq!(pair.advance(now_ms), [(next, 0)]);
+        let odd_ms = now_ms + 1 + day * 7919 % 60_000;
+        pair.arm(0, odd_ms);
+        assert_eq!(pair.advance(odd_ms), [(odd_ms, 0)]);
         pair.arm(0, (day + 1) * DAY_MS);
     }
     assert_eq!(pair.advance(LATEST_MS).len(), 2);
