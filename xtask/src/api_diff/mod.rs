@@ -12,7 +12,7 @@ mod walk;
 use crate::shell;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use walk::{Entry, Kind, Surface};
 
@@ -103,9 +103,29 @@ fn compare(theirs: &Surface, ours: &Surface, accepted: &BTreeMap<String, String>
     report
 }
 
-/// A `const fn` can do whatever a `fn` can.
+/// Whether what is found can stand wherever what is wanted stands: it may do more, and ask for less.
 fn fits(wanted: &Entry, found: &Entry) -> bool {
-    found.signature == wanted.signature || found.signature.strip_prefix("const ") == Some(&wanted.signature)
+    // A promise not to implement something is none that a program relies on; what another crate exports is that crate's.
+    if wanted.signature.starts_with('!') || wanted.signature == "re-export" {
+        return true;
+    }
+    let (wanted_head, wanted_bounds) = parts(&wanted.signature);
+    let (found_head, found_bounds) = parts(&found.signature);
+    let same_head = found_head == wanted_head || found_head.strip_prefix("const ") == Some(wanted_head);
+    // `?Sized` takes a bound away.
+    let (wanted_unsized, wanted_bounds): (BTreeSet<_>, _) =
+        wanted_bounds.partition(|bound| bound.ends_with("?Sized"));
+    let (found_unsized, found_bounds): (BTreeSet<_>, _) =
+        found_bounds.partition(|bound| bound.ends_with("?Sized"));
+    same_head
+        && wanted_unsized.is_subset(&found_unsized)
+        && BTreeSet::is_subset(&found_bounds, &wanted_bounds)
+}
+
+/// What stands before the bounds, and the bounds.
+fn parts(signature: &str) -> (&str, impl Iterator<Item = &str>) {
+    let (head, bounds) = signature.split_once(" where ").unwrap_or((signature, ""));
+    (head, bounds.split(", ").filter(|bound| !bound.is_empty()))
 }
 
 fn print(report: &Report) {
@@ -145,6 +165,19 @@ mod tests {
     fn surface(entries: &[(&str, &str)]) -> Surface {
         let entry = |signature: &str| Entry { kind: Kind::Method, signature: signature.to_owned() };
         entries.iter().map(|(item, signature)| ((*item).to_owned(), entry(signature))).collect()
+    }
+
+    #[test]
+    fn more_may_be_done_and_less_be_asked_for() {
+        let fits = |wanted: &str, found: &str| {
+            let entry = |signature: &str| Entry { kind: Kind::Impl, signature: signature.to_owned() };
+            fits(&entry(wanted), &entry(found))
+        };
+        assert!(fits("impl for A<T0> where T0: Send", "impl for A<T0> where T0: ?Sized"));
+        assert!(!fits("impl for A<T0> where T0: ?Sized", "impl for A<T0>"));
+        assert!(!fits("impl for A<T0>", "impl for A<T0> where T0: Send"));
+        assert!(fits("!impl for A", "impl for A"));
+        assert!(!fits("impl for A", "!impl for A"));
     }
 
     #[test]

@@ -30,6 +30,12 @@ impl Names {
         }
     }
 
+    /// Lets `Self` be what it stands for.
+    pub(crate) fn declare_self(&mut self, of: &Value) {
+        let this = self.ty(of);
+        self.by_name.insert("Self".to_owned(), this);
+    }
+
     fn of(&self, name: &str) -> String {
         self.by_name.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
@@ -126,7 +132,8 @@ impl Names {
 
     fn arg(&self, arg: &Value) -> String {
         if let Some(lifetime) = arg["lifetime"].as_str() {
-            return self.of(lifetime);
+            // Declared on the impl or left out: it is the same.
+            return if lifetime == "'_" { "'0".to_owned() } else { self.of(lifetime) };
         }
         match arg.get("type") {
             Some(ty) => self.ty(ty),

@@ -59,8 +59,8 @@ pub(crate) fn upstream(features: &str, unstable: bool) -> Result<Crates> {
     crates.push(document(rustdoc, &target, "tokio")?);
     let mut macros = shell::cargo_nightly();
     macros
-        .args(["rustdoc", "--quiet", "--package", "tokio-macros", "--features", features, "--manifest-path"])
-        .arg(&manifest);
+        .args(["rustdoc", "--quiet", "--lib", "--manifest-path"])
+        .arg(scratch::lay_out_library("tokio-macros")?);
     crates.push(document(macros, &target, "tokio-macros")?);
     Ok(Crates(crates))
 }

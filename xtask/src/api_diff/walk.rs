@@ -24,8 +24,8 @@ pub(crate) struct Entry {
 /// By path below the crate: `sync::Mutex`, `sync::Mutex::lock`, `sync::Mutex: Send`.
 pub(crate) type Surface = BTreeMap<String, Entry>;
 
-/// Traits that the compiler alone implements and uses.
-const OF_THE_COMPILER: &[&str] = &["Freeze", "StructuralPartialEq", "UnsafeUnpin"];
+/// Traits that nobody asks for.
+const OF_THE_COMPILER: &[&str] = &["Drop", "Freeze", "StructuralPartialEq", "UnsafeUnpin"];
 
 struct Walk<'a> {
     crates: &'a Crates,
@@ -168,6 +168,8 @@ impl<'a> Walk<'a> {
             let (true, Some(name)) = (method.is_public(), method.name()) else { continue };
             let (kind, inner) = method.inner()?;
             let for_type = names.ty(&of["for"]);
+            let mut names = names.clone();
+            names.declare_self(&of["for"]);
             let signature = match kind {
                 "function" => names.function(inner),
                 "assoc_const" => format!("const {}", names.ty(&inner["type"])),
@@ -175,8 +177,7 @@ impl<'a> Walk<'a> {
             };
             // What the impl asks for, the method asks for.
             let bounds = names.bounds(&of["generics"]);
-            let bounds = if bounds.is_empty() { bounds } else { format!(" for {for_type}{bounds}") };
-            self.add(Kind::Method, join(path, name), signature + &bounds);
+            self.add(Kind::Method, join(path, name), with_bounds(&signature, &bounds, &for_type));
         }
         Ok(())
     }
@@ -220,6 +221,18 @@ fn implementation(of: &Value, names: &Names) -> Option<(String, String)> {
     }
     let not = if of["is_negative"] == true { "!" } else { "" };
     Some((of_trait, format!("{not}impl for {}{}", names.ty(&of["for"]), names.bounds(&of["generics"]))))
+}
+
+/// A method's signature with the bounds of its impl among its own.
+fn with_bounds(signature: &str, bounds: &str, for_type: &str) -> String {
+    let (head, own) = signature.split_once(" where ").unwrap_or((signature, ""));
+    let of_impl = bounds.strip_prefix(" where ").unwrap_or_default();
+    let all: BTreeSet<_> =
+        own.split(", ").chain(of_impl.split(", ")).filter(|bound| !bound.is_empty()).collect();
+    match all.len() {
+        0 => head.to_owned(),
+        _ => format!("{head} for {for_type} where {}", all.into_iter().collect::<Vec<_>>().join(", ")),
+    }
 }
 
 fn names_from_nothing(function: &Value) -> String {

@@ -109,47 +109,68 @@ fn tests_mentioning(manifest: &Table, source: &Path, word: Option<&str>) -> Resu
 /// Turns the manifest of a library into that of a package of tests which depends on the library.
 fn keep_tests_only(manifest: &mut Table, suite: &Suite, implementation: Implementation, tests: &[String]) {
     manifest.remove("lib");
-    manifest.remove("dependencies");
-    for target in
-        manifest.get_mut("target").and_then(Value::as_table_mut).into_iter().flat_map(Table::iter_mut)
-    {
-        if let Some(target) = target.1.as_table_mut() {
-            target.remove("dependencies");
+    // What the library uses, its tests may use, too.
+    for dependencies in everywhere(manifest, "dependencies") {
+        for (_, dependency) in dependencies.iter_mut() {
+            if let Some(dependency) = dependency.as_table_mut() {
+                dependency.remove("optional");
+            }
         }
     }
     // The tests ask for features by name.
-    for feature in
-        manifest.get_mut("features").and_then(Value::as_table_mut).into_iter().flat_map(Table::iter_mut)
-    {
-        *feature.1 = Value::Array(Vec::new());
+    let mut features: Table =
+        suite.features.iter().map(|name| ((*name).to_owned(), Value::Array(vec![]))).collect();
+    for name in manifest.get("features").and_then(Value::as_table).into_iter().flat_map(Table::keys) {
+        features.insert(name.clone(), Value::Array(Vec::new()));
     }
-    if let Some(features) = manifest.get_mut("features").and_then(Value::as_table_mut) {
-        for feature in suite.features {
-            features.entry(*feature).or_insert_with(|| Value::Array(Vec::new()));
-        }
-    }
+    manifest.insert("features".to_owned(), Value::Table(features));
     if let Some(all) = manifest.get_mut("test").and_then(Value::as_array_mut) {
         all.retain(|test| {
             test.get("name").and_then(Value::as_str).is_some_and(|name| tests.iter().any(|kept| kept == name))
         });
     }
+    let version = set_name(manifest, &format!("{}-tests", suite.package));
+    let library = library(suite, implementation, &version);
+    if let Some(dependencies) = everywhere(manifest, "dependencies").next() {
+        dependencies.insert(suite.package.to_owned(), Value::Table(library));
+    }
+}
 
-    let mut tokio = Table::new();
-    let version = manifest.get("package").and_then(|package| package.get("version")).cloned();
+/// The tables of this name: first the general one, then those for some targets only.
+fn everywhere<'a>(manifest: &'a mut Table, name: &'a str) -> impl Iterator<Item = &'a mut Table> {
+    let (mut general, mut targets) = (None, None);
+    for (key, value) in manifest.iter_mut() {
+        match key.as_str() {
+            "target" => targets = value.as_table_mut(),
+            key if key == name => general = value.as_table_mut(),
+            _ => {}
+        }
+    }
+    let targets = targets.into_iter().flat_map(Table::iter_mut);
+    general.into_iter().chain(targets.filter_map(move |(_, target)| target.get_mut(name)?.as_table_mut()))
+}
+
+/// Renames the package, and says which version it is.
+fn set_name(manifest: &mut Table, name: &str) -> String {
+    let Some(package) = manifest.get_mut("package").and_then(Value::as_table_mut) else {
+        return "*".to_owned();
+    };
+    package.insert("name".to_owned(), Value::String(name.to_owned()));
+    package.get("version").and_then(Value::as_str).unwrap_or("*").to_owned()
+}
+
+/// The dependency on what is tested.
+fn library(suite: &Suite, implementation: Implementation, version: &str) -> Table {
+    let mut library = Table::new();
     match implementation {
-        Implementation::Nezumi => tokio.insert("path".to_owned(), path_of_facade()),
-        Implementation::Upstream => tokio.insert(
-            "version".to_owned(),
-            Value::String(format!("={}", version.as_ref().and_then(Value::as_str).unwrap_or("1"))),
-        ),
+        Implementation::Nezumi => library.insert("path".to_owned(), path_of_facade()),
+        Implementation::Upstream => {
+            library.insert("version".to_owned(), Value::String(format!("={version}")))
+        }
     };
     let features = suite.features.iter().map(|feature| Value::String((*feature).to_owned())).collect();
-    tokio.insert("features".to_owned(), Value::Array(features));
-    let dependencies = Table::from_iter([(suite.package.to_owned(), Value::Table(tokio))]);
-    manifest.insert("dependencies".to_owned(), Value::Table(dependencies));
-    if let Some(package) = manifest.get_mut("package").and_then(Value::as_table_mut) {
-        package.insert("name".to_owned(), Value::String(format!("{}-tests", suite.package)));
-    }
+    library.insert("features".to_owned(), Value::Array(features));
+    library
 }
 
 /// Makes the package a workspace of its own, with our `tokio` patched in.
