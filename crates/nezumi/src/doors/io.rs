@@ -32,6 +32,15 @@ pub use std::io::{Error, ErrorKind, Result, SeekFrom};
 #[doc(inline)]
 pub use nezumi_io::{Interest, Ready};
 
+#[cfg(feature = "io-util")]
+#[doc(inline)]
+pub use nezumi_io::{
+    AsyncBufReadExt, AsyncReadExt, AsyncSeekExt, AsyncWriteExt, BufReader, BufStream, BufWriter, Chain,
+    DuplexStream, Empty, Join, Lines, ReadHalf, Repeat, SimplexStream, Sink, Split, Take, WriteHalf, copy,
+    copy_bidirectional, copy_bidirectional_with_sizes, copy_buf, duplex, empty, join, repeat, simplex, sink,
+    split,
+};
+
 /// Waiting on any file descriptor that the operating system can poll.
 #[cfg(all(unix, feature = "net"))]
 pub mod unix {
