@@ -407,10 +407,17 @@ fn assert_no_overflow(before: usize, added: usize) {
     );
 }
 
-/// Where a lock finds its semaphore closed, which it never does.
-#[cold]
-pub(crate) fn never_closed() -> ! {
-    unreachable!("the semaphore of a lock is never closed")
+/// For a lock, whose semaphore is never closed.
+#[inline]
+pub(crate) fn granted(acquired: Result<(), AcquireError>) {
+    #[cold]
+    fn closed() -> ! {
+        unreachable!("the semaphore of a lock is never closed")
+    }
+
+    if acquired.is_err() {
+        closed();
+    }
 }
 
 /// A place in the queue.

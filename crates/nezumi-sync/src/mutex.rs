@@ -14,7 +14,7 @@ mod owned;
 pub use guard::{MappedMutexGuard, MutexGuard};
 pub use owned::{OwnedMappedMutexGuard, OwnedMutexGuard};
 
-use crate::batch_semaphore::{Semaphore, never_closed};
+use crate::batch_semaphore::{Semaphore, granted};
 use nezumi_prim::cell::UnsafeCell;
 use std::error::Error;
 use std::fmt;
@@ -108,22 +108,13 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     #[inline]
-    async fn acquire(&self) {
-        if self.permit.acquire(1).await.is_err() {
-            never_closed();
-        }
-    }
-
-    #[inline]
     fn try_acquire(&self) -> Result<(), TryLockError> {
         self.permit.try_acquire(1).map_err(|_| TryLockError(()))
     }
 
     #[track_caller]
     fn blocking_acquire(&self) {
-        if self.permit.blocking_acquire(1).is_err() {
-            never_closed();
-        }
+        granted(self.permit.blocking_acquire(1));
     }
 
     /// Waits for the lock.
@@ -144,7 +135,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # }
     /// ```
     pub async fn lock(&self) -> MutexGuard<'_, T> {
-        self.acquire().await;
+        granted(self.permit.acquire(1).await);
         MutexGuard { mutex: self }
     }
 
@@ -206,7 +197,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # }
     /// ```
     pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        self.acquire().await;
+        granted(self.permit.acquire(1).await);
         OwnedMutexGuard { mutex: self }
     }
 

@@ -21,10 +21,10 @@
 //! All write the one word, so one comes first: N2 first, and O1 and G1 see WAITING and wait for the lock until N3 is done; or
 //! O1, G1 first, and N2 sees the permit or the generation, and what was written before the notification. While WAITING is set,
 //! only the holder of the lock writes the word. So a waiter that joins a queue of others, and writes nothing at N2, is ordered
-//! with everybody by the lock.
+//! with everybody by the lock; and WAITING can be cleared by a plain store.
 //!
-//! `notify_waiters` moves the queue into a list of its own and wakes it by the batch. A waiter in there that is polled, or
-//! dropped, before its batch sees by the generation that it has been notified, and takes itself out.
+//! `notify_waiters` moves the queue into a list of its own and wakes it by the batch. A waiter in there that is polled before
+//! its batch sees by the generation that it has been notified; polled or dropped, it takes itself out.
 //!
 //! A node belongs to the lock while it is linked. The notifier unlinks it and takes its waker, and only then, as its last touch
 //! of the node, stores the notification: from there on the node is its future's alone, which may free it without locking.
@@ -173,6 +173,7 @@ impl Notify {
     ///
     /// Cancelled, it loses its place in the queue. If it was notified by [`notify_one`](Self::notify_one) and has not been
     /// polled since, the notification goes to the next who waits.
+    #[inline]
     pub fn notified(&self) -> Notified<'_> {
         Notified::new(self)
     }
@@ -277,6 +278,7 @@ impl Notify {
         self.notify_in_queue(notification);
     }
 
+    #[inline(never)]
     fn notify_in_queue(&self, notification: Notification) {
         let mut waiters = self.waiters.lock();
         let chosen = match notification {
@@ -289,8 +291,7 @@ impl Notify {
             return;
         };
         if waiters.is_empty() {
-            // Relaxed: the queue is ordered by the lock, and as a read-modify-write this keeps what others released.
-            self.word.fetch_and(!WAITING, Ordering::Relaxed);
+            self.nobody_waits();
         }
         // SAFETY: it was linked and the lock is held, so its future has not freed it; `notify` is the last touch.
         let waker = unsafe { waiter.as_ref().notify(notification) };
@@ -300,14 +301,27 @@ impl Notify {
         }
     }
 
+    /// The last has left the queue. The caller holds the lock.
+    fn nobody_waits(&self) {
+        // Acquire, then Release: this ends the release sequence of whoever wrote the word before, so it passes on what they
+        // released.
+        let word = self.word.load(Ordering::Acquire);
+        if word & WAITING != 0 {
+            // While WAITING is set only holders of the lock write the word: nothing is overwritten.
+            self.word.store(word & !WAITING, Ordering::Release);
+        }
+    }
+
+    #[inline(never)]
     fn notify_queue(&self) {
         let mut rest = pin!(Drained::new(&self.waiters));
         let mut wakers = Batches::new();
         let mut waiters = self.waiters.lock();
+        // Under the lock WAITING is what the queue says.
         let ended = if waiters.is_empty() { 0 } else { WAITING };
         // SAFETY: the lock is the one that `rest` was made for, and it is held.
         unsafe { waiters.drain_into(rest.as_mut()) };
-        // Under the lock WAITING is what the queue says. Release: as in `notify_waiters`.
+        // Release: as in `notify_waiters`.
         self.word.fetch_add(GENERATION.wrapping_sub(ended), Ordering::Release);
         loop {
             while wakers.has_room() {

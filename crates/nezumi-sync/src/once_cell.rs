@@ -8,10 +8,9 @@
 //!
 //! Tests: `tests` below; loom: `models` below, `one_of_two_initialises`, `set_races_get_or_init`.
 
-use crate::TryAcquireError;
 use crate::batch_semaphore::Semaphore;
+use crate::{AcquireError, TryAcquireError};
 use nezumi_prim::cell::UnsafeCell;
-use std::convert::Infallible;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -166,12 +165,15 @@ impl<T> OnceCell<T> {
         F: FnOnce() -> Fut,
         Fut: Future<Output = T>,
     {
-        let result = self.get_or_try_init(|| {
-            let value = f();
-            async { Ok::<T, Infallible>(value.await) }
-        });
-        match result.await {
-            Ok(value) => value,
+        if let Some(value) = self.get() {
+            return value;
+        }
+        match self.permit(self.permit.acquire(1).await) {
+            Ok(permit) => {
+                let value = f().await;
+                self.fill(permit, value)
+            }
+            Err(value) => value,
         }
     }
 
@@ -205,13 +207,23 @@ impl<T> OnceCell<T> {
         if let Some(value) = self.get() {
             return Ok(value);
         }
-        if self.permit.acquire(1).await.is_err() {
-            // SAFETY: it is refused only when the semaphore is closed.
-            return Ok(unsafe { self.get_unchecked() });
+        match self.permit(self.permit.acquire(1).await) {
+            Ok(permit) => {
+                let value = f().await?;
+                Ok(self.fill(permit, value))
+            }
+            Err(value) => Ok(value),
         }
-        let permit = Permit(&self.permit);
-        let value = f().await?;
-        Ok(self.fill(permit, value))
+    }
+
+    /// What an acquire says: the right to make the value, or (`Err`) that it is there.
+    #[inline]
+    fn permit(&self, acquired: Result<(), AcquireError>) -> Result<Permit<'_>, &T> {
+        match acquired {
+            Ok(()) => Ok(Permit(&self.permit)),
+            // SAFETY: it is refused only when the semaphore is closed.
+            Err(_) => Err(unsafe { self.get_unchecked() }),
+        }
     }
 
     /// Takes the value out, if there is one.

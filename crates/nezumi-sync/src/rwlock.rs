@@ -27,7 +27,7 @@ pub use write::RwLockWriteGuard;
 pub use write_mapped::RwLockMappedWriteGuard;
 
 use crate::TryLockError;
-use crate::batch_semaphore::{Semaphore, never_closed};
+use crate::batch_semaphore::{Semaphore, granted};
 use nezumi_prim::cell::UnsafeCell;
 use std::fmt;
 use std::sync::Arc;
@@ -149,22 +149,13 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     #[inline]
-    async fn acquire(&self, permits: u32) {
-        if self.permits.acquire(permits as usize).await.is_err() {
-            never_closed();
-        }
-    }
-
-    #[inline]
     fn try_acquire(&self, permits: u32) -> Result<(), TryLockError> {
         self.permits.try_acquire(permits as usize).map_err(|_| TryLockError(()))
     }
 
     #[track_caller]
     fn blocking_acquire(&self, permits: u32) {
-        if self.permits.blocking_acquire(permits as usize).is_err() {
-            never_closed();
-        }
+        granted(self.permits.blocking_acquire(permits as usize));
     }
 
     /// Waits until the value may be read.
@@ -190,7 +181,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # }
     /// ```
     pub async fn read(&self) -> RwLockReadGuard<'_, T> {
-        self.acquire(1).await;
+        granted(self.permits.acquire(1).await);
         RwLockReadGuard::new(self)
     }
 
@@ -211,7 +202,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// Cancelled, it holds no lock, and loses its place in the queue.
     pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
-        self.acquire(1).await;
+        granted(self.permits.acquire(1).await);
         OwnedRwLockReadGuard::new(self)
     }
 
@@ -253,7 +244,7 @@ impl<T: ?Sized> RwLock<T> {
     /// # }
     /// ```
     pub async fn write(&self) -> RwLockWriteGuard<'_, T> {
-        self.acquire(self.max_readers).await;
+        granted(self.permits.acquire(self.max_readers as usize).await);
         RwLockWriteGuard { lock: self }
     }
 
@@ -274,7 +265,7 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// Cancelled, it holds no lock, and loses its place in the queue.
     pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
-        self.acquire(self.max_readers).await;
+        granted(self.permits.acquire(self.max_readers as usize).await);
         OwnedRwLockWriteGuard { lock: self }
     }
 

@@ -48,6 +48,7 @@ pin_project! {
 }
 
 impl<'a> Notified<'a> {
+    #[inline]
     pub(super) fn new(notify: &'a Notify) -> Self {
         Self { wait: Wait::new(notify), notify }
     }
@@ -84,6 +85,7 @@ impl<'a> Notified<'a> {
 }
 
 impl OwnedNotified {
+    #[inline]
     pub(super) fn new(notify: Arc<Notify>) -> Self {
         Self { wait: Wait::new(&notify), notify }
     }
@@ -100,6 +102,7 @@ impl OwnedNotified {
 impl Future for Notified<'_> {
     type Output = ();
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         this.wait.poll(this.notify, Some(cx.waker()))
@@ -109,6 +112,7 @@ impl Future for Notified<'_> {
 impl Future for OwnedNotified {
     type Output = ();
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
         this.wait.poll(this.notify, Some(cx.waker()))

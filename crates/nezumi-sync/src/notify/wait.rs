@@ -35,6 +35,7 @@ unsafe impl Link for Waiter {
 }
 
 impl Waiter {
+    #[inline]
     fn new() -> Self {
         Self { links: Links::new(), notification: AtomicU8::new(0), waker: WakerSlot::new() }
     }
@@ -52,6 +53,7 @@ impl Waiter {
         waker
     }
 
+    #[inline]
     fn notification(&self) -> Option<Notification> {
         // Acquire: pairs with the Release in `notify`.
         match self.notification.load(Ordering::Acquire) {
@@ -84,6 +86,7 @@ pin_project! {
 }
 
 impl Wait {
+    #[inline]
     pub(super) fn new(notify: &Notify) -> Self {
         // Acquire: whoever finds a generation here also sees what its `notify_waiters` wants seen.
         let word = notify.word.load(Ordering::Acquire);
@@ -91,35 +94,29 @@ impl Wait {
     }
 
     /// Waits with `waker`, or (`None`) takes a place in the queue and leaves the waker there as it is.
+    #[inline]
     pub(super) fn poll(self: Pin<&mut Self>, notify: &Notify, waker: Option<&Waker>) -> Poll<()> {
         let this = self.project();
-        let waiter = this.waiter.as_ref();
+        let (since, waiter) = (*this.generation, this.waiter.as_ref());
         let ready = match *this.phase {
             Phase::Done => true,
-            Phase::New => {
-                if notify.take_notification(*this.generation) || notify.join(*this.generation, waiter, waker)
-                {
-                    true
-                } else {
-                    *this.phase = Phase::Waiting;
-                    false
-                }
-            }
-            Phase::Waiting => waiter.notification().is_some() || notify.stay(*this.generation, waiter, waker),
+            Phase::New => notify.take_notification(since) || notify.join(since, waiter, waker),
+            Phase::Waiting => waiter.notification().is_some() || notify.stay(since, waiter, waker),
         };
         if ready {
             *this.phase = Phase::Done;
             Poll::Ready(())
         } else {
+            *this.phase = Phase::Waiting;
             Poll::Pending
         }
     }
 
     /// The future is dropped.
+    #[inline]
     pub(super) fn leave(self: Pin<&mut Self>, notify: &Notify) {
         let this = self.project();
         if *this.phase == Phase::Waiting {
-            *this.phase = Phase::Done;
             notify.leave(this.waiter.as_ref());
         }
     }
@@ -129,12 +126,14 @@ impl Wait {
     }
 }
 
+#[inline]
 fn generation(word: usize) -> usize {
     word & !(GENERATION - 1)
 }
 
 impl Notify {
     /// Whether there was something for a wait that began in `since`: another generation, or a permit, which is taken.
+    #[inline]
     fn take_notification(&self, since: usize) -> bool {
         // Acquire, here and below: pairs with the Release in `notify` and `notify_waiters`.
         let mut word = self.word.load(Ordering::Acquire);
@@ -231,9 +230,8 @@ impl Notify {
                     waiters.remove(NonNull::from(waiter.get_ref()));
                     waiter.waker.take()
                 };
-                // Relaxed, both: only holders of the lock set or clear WAITING.
-                if waiters.is_empty() && self.word.load(Ordering::Relaxed) & WAITING != 0 {
-                    self.word.fetch_and(!WAITING, Ordering::Relaxed);
+                if waiters.is_empty() {
+                    self.nobody_waits();
                 }
                 drop(waiters);
                 drop(waker);

@@ -277,13 +277,13 @@ fn check(calls: Vec<Call>) {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: if cfg!(miri) { 8 } else { 512 },
+        cases: if cfg!(miri) { 3 } else { 512 },
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
     #[test]
-    fn behaves_like_a_fair_counter(calls in proptest::collection::vec(call(), 0..60)) {
+    fn behaves_like_a_fair_counter(calls in proptest::collection::vec(call(), 0..if cfg!(miri) { 12 } else { 60 })) {
         check(calls);
     }
 }
