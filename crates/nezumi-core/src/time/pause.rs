@@ -1,10 +1,8 @@
 //! Stopping and moving the clock, for tests.
 
 use crate::scheduler::Home;
+use crate::spawn::yield_now;
 use crate::timer::Clock;
-use nezumi_wake::defer::defer;
-use std::future::poll_fn;
-use std::task::Poll;
 use std::time::Duration;
 
 /// Stops the clock of this runtime.
@@ -95,16 +93,7 @@ pub fn resume() {
 pub async fn advance(duration: Duration) {
     with_clock(|clock| clock.advance(duration));
     // The timers are looked at in the driver's turn, so that is what to wait for.
-    let mut yielded = false;
-    poll_fn(|cx| {
-        if yielded {
-            return Poll::Ready(());
-        }
-        yielded = true;
-        defer(cx.waker());
-        Poll::Pending
-    })
-    .await;
+    yield_now().await;
 }
 
 #[track_caller]

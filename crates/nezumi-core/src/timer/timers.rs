@@ -119,11 +119,17 @@ impl Timers {
     ///
     /// If a waker does; after all the others were woken.
     pub fn advance(&self, now_ms: u64) -> usize {
+        self.see(now_ms);
+        if self.next_deadline_ms() > now_ms { 0 } else { self.fire_due(now_ms) }
+    }
+
+    /// Says that it is this late, and leaves the firing to `advance`.
+    #[inline]
+    pub(super) fn see(&self, now_ms: u64) {
         // Relaxed, and no read-modify-write: a value overwritten by an older one only costs the way through the wheel.
         if self.shared.seen_ms.load(Ordering::Relaxed) < now_ms {
             self.shared.seen_ms.store(now_ms, Ordering::Relaxed);
         }
-        if self.next_deadline_ms() > now_ms { 0 } else { self.fire_due(now_ms) }
     }
 
     /// Fires every timer with the shut-down error, and refuses all that come later.
