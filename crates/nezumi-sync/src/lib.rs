@@ -31,6 +31,7 @@ mod hand_polled;
 mod testing;
 
 pub mod broadcast;
+pub mod mpsc;
 pub mod oneshot;
 pub mod watch;
 

@@ -215,10 +215,9 @@ impl<T> Drop for Receiver<T> {
             let closing = &self.shared.closing;
             result = result.and(catch_unwind(AssertUnwindSafe(|| wake_all(closing, closing.lock()))));
         }
-        if let Err(payload) = result
-            && !std::thread::panicking()
-        {
-            resume_unwind(payload);
+        match result {
+            Err(payload) if !std::thread::panicking() => resume_unwind(payload),
+            _ => {}
         }
     }
 }

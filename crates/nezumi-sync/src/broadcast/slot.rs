@@ -3,9 +3,11 @@
 //! Promise: a value is dropped once, when its last reader is done or a newer value takes its place; nobody writes the cell
 //! while another reads it.
 //!
-//!     who                       may touch the cell
-//!     a reader of `position`    holding `lock`, once it has found its position here, until it has counted itself out
-//!     the sender                holding the tail's lock and, unless it saw `unread` at 0, `lock`
+//! ```text
+//! who                       may touch the cell
+//! a reader of `position`    holding `lock`, once it has found its position here, until it has counted itself out
+//! the sender                holding the tail's lock and, unless it saw `unread` at 0, `lock`
+//! ```
 //!
 //! A reader counts itself out (Release) as its last touch, so a sender that sees 0 (Acquire) is alone with the cell: whoever
 //! might read this position has done so. That spares the sender of a channel that keeps up the second lock.
