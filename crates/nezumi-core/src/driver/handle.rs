@@ -55,7 +55,7 @@ impl Handle {
             registry,
             waker,
             slots: Slots::new(),
-            hooks: Hooks::default(),
+            hooks: Hooks::new(),
             registered: AtomicU64::new(0),
             deregistered: AtomicU64::new(0),
             ready_events: AtomicU64::new(0),
@@ -76,7 +76,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// What the OS says to the registration of `source`.
+    /// What the OS says to the registration of `source`, and when the driver has been shut down.
     pub fn add_hook(
         &self,
         source: Box<dyn mio::event::Source + Send>,

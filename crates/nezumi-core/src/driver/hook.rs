@@ -13,11 +13,14 @@ struct Hook {
     run: Arc<dyn Fn() + Send + Sync>,
 }
 
-/// All hooks of one driver. A hook is known by its place.
-#[derive(Default)]
-pub(super) struct Hooks(Mutex<Vec<Hook>>);
+/// All hooks of one driver; `None` once it is shut down. A hook is known by its place.
+pub(super) struct Hooks(Mutex<Option<Vec<Hook>>>);
 
 impl Hooks {
+    pub(super) fn new() -> Self {
+        Hooks(Mutex::new(Some(Vec::new())))
+    }
+
     /// Adds a hook; `token` makes of its place what the selector is told.
     pub(super) fn add(
         &self,
@@ -27,6 +30,7 @@ impl Hooks {
         run: Arc<dyn Fn() + Send + Sync>,
     ) -> io::Result<()> {
         let mut hooks = self.0.lock();
+        let hooks = hooks.as_mut().ok_or_else(super::gone)?;
         registry.register(&mut source, token(hooks.len()), mio::Interest::READABLE)?;
         hooks.push(Hook { source, run });
         Ok(())
@@ -34,16 +38,16 @@ impl Hooks {
 
     /// Runs the hook at `place`.
     pub(super) fn run(&self, place: usize) {
-        let run = self.0.lock().get(place).map(|hook| Arc::clone(&hook.run));
+        let run = self.0.lock().as_ref().and_then(|hooks| hooks.get(place)).map(|hook| Arc::clone(&hook.run));
         if let Some(run) = run {
             super::slot::contain(|| run());
         }
     }
 
-    /// Lets go of all of them.
+    /// Lets go of all of them, for good.
     pub(super) fn clear(&self, registry: &mio::Registry) {
-        let hooks = std::mem::take(&mut *self.0.lock());
-        for mut hook in hooks {
+        let hooks = self.0.lock().take();
+        for mut hook in hooks.into_iter().flatten() {
             // It is about to be closed, which ends the registration in any case.
             let _ = registry.deregister(&mut hook.source);
         }

@@ -50,6 +50,7 @@ fn dispatch(slot: &Slot, says: Readiness) {
     wakes.wake_all();
 }
 
+mod chaos;
 mod slot;
 
 #[cfg(all(unix, not(miri)))]

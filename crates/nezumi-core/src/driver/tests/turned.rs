@@ -216,6 +216,8 @@ fn a_hook_runs_when_its_pipe_is_written() {
     driver.shutdown(&handle);
     assert_eq!(Arc::strong_count(&run), 1);
     assert_eq!(sender.write(b"a").unwrap_err().kind(), io::ErrorKind::BrokenPipe, "its source is closed");
+    let error = handle.add_hook(Box::new(pipe().1), run).unwrap_err();
+    assert_eq!(error.to_string(), SHUT_DOWN);
 }
 
 /// A signal that interrupts the wait is no event and no error.
