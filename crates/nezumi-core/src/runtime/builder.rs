@@ -510,7 +510,7 @@ fn default_workers() -> usize {
             workers
         }
         Err(std::env::VarError::NotUnicode(text)) => {
-            panic!("\"TOKIO_WORKER_THREADS\" must be valid unicode, value: {}", text.display())
+            panic!("\"TOKIO_WORKER_THREADS\" must be valid unicode, value: {}", text.to_string_lossy())
         }
         Err(std::env::VarError::NotPresent) => match PROCESSORS.load(Ordering::Relaxed) {
             0 => {

@@ -79,12 +79,10 @@ impl Handle {
     ///
     /// Outside a runtime.
     pub fn try_current() -> Result<Self, TryCurrentError> {
-        let shard = context::with(context::Context::shard);
-        // SAFETY: whoever set the context keeps the shard valid while it stands.
-        match unsafe { shard.as_ref() } {
+        context::with(|context| match context.current_shard() {
             Some(shard) => Ok(shard.shared().handle()),
             None => Err(TryCurrentError { _private: () }),
-        }
+        })
     }
 
     /// Enters the runtime on this thread: until the guard is dropped, functions that need "the current runtime" find it.

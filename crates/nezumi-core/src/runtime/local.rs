@@ -31,12 +31,14 @@ pub struct LocalOptions {
 #[derive(Debug)]
 pub struct LocalRuntime {
     handle: Handle,
+    /// How long the drop waits for blocking work; `None`: until it is done.
+    wait: Option<Duration>,
     _not_send: PhantomData<*mut ()>,
 }
 
 impl LocalRuntime {
     pub(super) fn from_handle(handle: Handle) -> Self {
-        Self { handle, _not_send: PhantomData }
+        Self { handle, wait: None, _not_send: PhantomData }
     }
 
     /// A runtime with everything enabled.
@@ -91,13 +93,14 @@ impl LocalRuntime {
 
     /// Ends the runtime and waits for blocking work, `duration` at the most.
     #[track_caller]
-    pub fn shutdown_timeout(self, duration: Duration) {
-        super::runtime::shut_down(&self.handle, Some(duration));
+    pub fn shutdown_timeout(mut self, duration: Duration) {
+        // The drop does it.
+        self.wait = Some(duration);
     }
 
     /// Ends the runtime and waits for nothing.
-    pub fn shutdown_background(self) {
-        super::runtime::shut_down(&self.handle, Some(Duration::ZERO));
+    pub fn shutdown_background(mut self) {
+        self.wait = Some(Duration::ZERO);
     }
 
     /// What the runtime tells about itself.
@@ -110,7 +113,7 @@ impl LocalRuntime {
 impl Drop for LocalRuntime {
     #[track_caller]
     fn drop(&mut self) {
-        super::runtime::shut_down(&self.handle, None);
+        super::runtime::shut_down(&self.handle, self.wait);
     }
 }
 

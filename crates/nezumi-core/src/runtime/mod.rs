@@ -63,15 +63,9 @@ pub fn is_rt_shutdown_err(error: &io::Error) -> bool {
 #[must_use]
 pub fn worker_index() -> Option<usize> {
     use crate::scheduler::context;
-    context::with(|context| {
-        // SAFETY: what the context points to is valid while it stands.
-        unsafe {
-            if let Some(worker) = context.worker().as_ref() {
-                Some(worker.index())
-            } else {
-                context.core().as_ref().map(|_| 0)
-            }
-        }
+    context::with(|context| match context.running_worker() {
+        Some(worker) => Some(worker.index()),
+        None => context.running_core().map(|_| 0),
     })
 }
 

@@ -28,11 +28,13 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Runtime {
     handle: Handle,
+    /// How long the drop waits for blocking work; `None`: until it is done.
+    wait: Option<Duration>,
 }
 
 impl Runtime {
     pub(super) fn from_handle(handle: Handle) -> Self {
-        Self { handle }
+        Self { handle, wait: None }
     }
 
     /// A multi-threaded runtime with everything enabled and one worker per core.
@@ -103,13 +105,14 @@ impl Runtime {
     /// runtime.shutdown_timeout(Duration::from_millis(10));
     /// ```
     #[track_caller]
-    pub fn shutdown_timeout(self, duration: Duration) {
-        shut_down(&self.handle, Some(duration));
+    pub fn shutdown_timeout(mut self, duration: Duration) {
+        // The drop does it.
+        self.wait = Some(duration);
     }
 
     /// Ends the runtime and waits for nothing, so that it can be called within asynchronous code.
-    pub fn shutdown_background(self) {
-        shut_down(&self.handle, Some(Duration::ZERO));
+    pub fn shutdown_background(mut self) {
+        self.wait = Some(Duration::ZERO);
     }
 
     /// What the runtime tells about itself.
@@ -122,7 +125,7 @@ impl Runtime {
 impl Drop for Runtime {
     #[track_caller]
     fn drop(&mut self) {
-        shut_down(&self.handle, None);
+        shut_down(&self.handle, self.wait);
     }
 }
 

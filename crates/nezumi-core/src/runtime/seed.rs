@@ -1,7 +1,7 @@
 //! Seeds: all randomness of a runtime follows from one.
 
 use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a runtime's random choices follow from: which worker is robbed first, which branch of `select!` is polled first.
@@ -31,9 +31,7 @@ impl RngSeed {
     /// A seed that nobody could have known.
     pub(crate) fn random() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let mut hasher = RandomState::new().build_hasher();
-        COUNT.fetch_add(1, Ordering::Relaxed).hash(&mut hasher);
-        Self(hasher.finish())
+        Self(RandomState::new().hash_one(COUNT.fetch_add(1, Ordering::Relaxed)))
     }
 }
 

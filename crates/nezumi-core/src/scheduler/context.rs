@@ -47,14 +47,25 @@ impl Context {
         self.shard.get()
     }
 
+    /// The worker that this thread is.
     #[inline(always)]
-    pub(crate) fn worker(&self) -> *const Worker {
-        self.worker.get()
+    pub(crate) fn running_worker(&self) -> Option<&Worker> {
+        // SAFETY: `play`'s caller keeps what it points to valid while it stands here.
+        unsafe { self.worker.get().as_ref() }
     }
 
+    /// The single-threaded scheduler that runs on this thread.
     #[inline(always)]
-    pub(crate) fn core(&self) -> *const Core {
-        self.core.get()
+    pub(crate) fn running_core(&self) -> Option<&Core> {
+        // SAFETY: as above.
+        unsafe { self.core.get().as_ref() }
+    }
+
+    /// The shard that code on this thread belongs to.
+    #[inline(always)]
+    pub(crate) fn current_shard(&self) -> Option<&Shard> {
+        // SAFETY: as above; for `enter_shard` its caller does.
+        unsafe { self.shard.get().as_ref() }
     }
 
     /// Whether the owner's part of `shard` is this thread's.

@@ -13,6 +13,7 @@
 
 use super::context::{self, Role};
 use super::shared::Shared;
+use super::upkeep::Meter;
 use super::{Shard, shutdown};
 use crate::runtime::Handle;
 use crate::task::{Priority, Runnable};
@@ -28,7 +29,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the inject queue goes first, in tasks, where the builder does not say.
 const INJECT_EVERY: u32 = 31;
@@ -43,8 +44,7 @@ pub(crate) struct Core {
     tick: Cell<u32>,
     /// Set by wakes of the root future.
     root: Arc<Root>,
-    began: Cell<Instant>,
-    polls_then: Cell<u64>,
+    meter: Meter,
 }
 
 // SAFETY: the core is moved between threads only by way of its seat's lock, with nobody running it; the shard it points to is part of
@@ -174,8 +174,7 @@ impl Core {
             deferred: RefCell::new(Vec::new()),
             tick: Cell::new(0),
             root: Arc::new(Root { woken: AtomicBool::new(false), shared: Arc::downgrade(shared) }),
-            began: Cell::new(Instant::now()),
-            polls_then: Cell::new(0),
+            meter: Meter::new(),
         }
     }
 
@@ -275,22 +274,8 @@ impl Core {
         self.turn(Some(Duration::ZERO));
         self.drain_deferred();
         self.advance_timers();
-        self.measure();
+        self.meter.measure(self.shard());
         Some(true)
-    }
-
-    fn measure(&self) {
-        let now = Instant::now();
-        let busy_ns = now.saturating_duration_since(self.began.replace(now)).as_nanos() as u64;
-        let shard = self.shard();
-        shard.counters.busy_ns.add(busy_ns);
-        let begun = shard.polls_begun.load(Ordering::Relaxed);
-        let polls = begun.wrapping_sub(self.polls_then.replace(begun));
-        if polls > 0 {
-            let (old_ns, poll_ns) = (shard.counters.mean_poll_ns.get(), busy_ns / polls);
-            let mean_ns = if old_ns == 0 { poll_ns } else { old_ns - old_ns / 10 + poll_ns / 10 };
-            shard.counters.mean_poll_ns.set(mean_ns.max(1));
-        }
     }
 
     fn drain_deferred(&self) {
@@ -330,13 +315,13 @@ impl Core {
             // The hook, or another thread. The driver has its turn all the same.
             self.turn(Some(Duration::ZERO));
         } else {
-            self.measure();
+            self.meter.measure(self.shard());
             let counters = &self.shard().counters;
             counters.parked.add(1);
             counters.parked_unparked.add(1);
             self.sleep();
             counters.parked_unparked.add(1);
-            self.began.set(Instant::now());
+            self.meter.start();
         }
         self.advance_timers();
         if let Some(hook) = &shared.config.hooks.after_unpark {
@@ -463,8 +448,7 @@ impl Seat {
 /// Whether this thread is the one that runs the core of this runtime.
 pub(crate) fn runs_here(handle: &Handle) -> bool {
     context::with(|context| {
-        // SAFETY: what the context points to is valid while it stands.
-        unsafe { context.core().as_ref() }.is_some_and(|core| ptr::eq(core.shared(), handle.shared()))
+        context.running_core().is_some_and(|core| ptr::eq(core.shared(), handle.shared()))
     })
 }
 

@@ -8,7 +8,8 @@
 //! Two counts, after "Biased reference counting" (Choi, Shull, Torrellas 2018): one plain, the owner's; one atomic, everybody else's,
 //! which starts at a bias that stands for the owner. A home may be made on one thread and dropped on another, so that either count alone
 //! may go below zero. When the owner ends, it replaces the bias by its own count; from then on the atomic one is exact, and whoever brings it
-//! to zero frees.
+//! to zero gives up the strong reference that stands behind the shard. A handle may bring a shard back from zero after the end of its
+//! runtime; whoever does takes that reference again.
 
 use super::shared::Shared;
 use super::{Shard, context};
@@ -53,9 +54,11 @@ impl Home {
                 // SAFETY: this thread is the owner.
                 unsafe { *count += 1 };
             });
-        } else {
-            // Relaxed: made from a reference that exists.
-            counts.others.fetch_add(1, Ordering::Relaxed);
+        } else if counts.others.fetch_add(1, Ordering::Relaxed) == 0 {
+            // Relaxed: the caller holds the runtime. Nobody held this shard any more, so its strong reference was given up: after the
+            // shutdown, by way of a handle.
+            // SAFETY: the caller's promise.
+            unsafe { Shard::revive(shard) };
         }
         Home(shard)
     }

@@ -24,12 +24,11 @@ fn place(shard: NonNull<Shard>, runnable: Runnable, hot: bool) {
     // SAFETY: valid at this point.
     let shared = ptr::from_ref(unsafe { shard.as_ref() }.shared());
     context::with(|context| {
-        // SAFETY: what the context points to is valid while it stands.
-        if let Some(worker) = unsafe { context.worker().as_ref() } {
+        if let Some(worker) = context.running_worker() {
             if ptr::eq(worker.shared(), shared) {
                 return worker.push(runnable, hot);
             }
-        } else if let Some(core) = unsafe { context.core().as_ref() } {
+        } else if let Some(core) = context.running_core() {
             if ptr::eq(core.shared(), shared) {
                 return core.push(runnable);
             }
@@ -56,10 +55,9 @@ pub(super) fn release(shard: NonNull<Shard>, task: &Header) -> bool {
         let by_owner = context.owns(shard);
         // SAFETY: the task was inserted in this registry, or in none; `by_owner` was just looked up.
         let released = unsafe { shard.registry.remove(task, by_owner) };
-        // SAFETY: what the context points to is valid while it stands.
-        if let Some(worker) = unsafe { context.worker().as_ref() } {
+        if let Some(worker) = context.running_worker() {
             worker.shard().counters.completed.add(1);
-        } else if let Some(core) = unsafe { context.core().as_ref() } {
+        } else if let Some(core) = context.running_core() {
             core.shard().counters.completed.add(1);
         } else {
             shard.shared().outside_completed.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

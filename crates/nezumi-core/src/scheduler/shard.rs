@@ -141,6 +141,17 @@ impl Shard {
         self.ring.len() + self.high.len() + self.background.len() + self.depth.load(Ordering::Relaxed)
     }
 
+    /// Takes the strong reference again that [`free`](Self::free) gave up.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the runtime by another way, and has brought the count from zero to one.
+    #[cold]
+    pub(super) unsafe fn revive(shard: NonNull<Shard>) {
+        // SAFETY: the caller keeps the shared part, so that its count is not zero.
+        unsafe { Arc::increment_strong_count(ptr::read(&raw const (*shard.as_ptr()).shared)) };
+    }
+
     /// Whether a thief, or the owner, would find something here.
     #[inline]
     pub(super) fn has_stealable(&self) -> bool {

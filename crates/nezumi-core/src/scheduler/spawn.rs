@@ -22,8 +22,7 @@ where
     F::Output: Send + 'static,
 {
     context::with(|context| {
-        // SAFETY: what the context points to is valid while it stands.
-        match unsafe { context.shard().as_ref() } {
+        match context.current_shard() {
             // SAFETY: the future is `Send` and `'static`.
             Some(shard) => Ok(unsafe { on_shard(shard, future, origin) }),
             None => Err(future),
@@ -37,12 +36,11 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    let here = context::with(|context| {
-        // SAFETY: what the context points to is valid while it stands.
-        unsafe { context.shard().as_ref() }.filter(|shard| ptr::eq(shard.shared(), shared))
-    });
-    // SAFETY: the future is `Send` and `'static`.
-    unsafe { on_shard(here.unwrap_or_else(|| shared.outside_shard()), future, origin) }
+    context::with(|context| {
+        let here = context.current_shard().filter(|shard| ptr::eq(shard.shared(), shared));
+        // SAFETY: the future is `Send` and `'static`.
+        unsafe { on_shard(here.unwrap_or_else(|| shared.outside_shard()), future, origin) }
+    })
 }
 
 /// Spawns in `shard` if this thread owns it, else in one that has no owner.
@@ -77,16 +75,13 @@ pub(crate) unsafe fn on_shard<F: Future>(
 #[inline]
 fn place(shard: &Shard, runnable: Runnable) {
     context::with(|context| {
-        // SAFETY: what the context points to is valid while it stands.
-        unsafe {
-            if let Some(worker) = context.worker().as_ref() {
-                worker.push(runnable, true);
-            } else if let Some(core) = context.core().as_ref() {
-                core.push(runnable);
-            } else {
-                // An owner that runs nothing now: in shutdown.
-                shard.shared().inject(runnable);
-            }
+        if let Some(worker) = context.running_worker() {
+            worker.push(runnable, true);
+        } else if let Some(core) = context.running_core() {
+            core.push(runnable);
+        } else {
+            // An owner that runs nothing now: in shutdown.
+            shard.shared().inject(runnable);
         }
     });
 }

@@ -3,6 +3,7 @@
 //! Called by `worker::step`. Looks at the clock once per round, and at the driver, the timers and the deferred wakes, so that none of them
 //! starves behind a ring that never empties. Tunes how often the inject queue goes first: about every 200 µs of work, as Tokio does.
 
+use super::Shard;
 use super::shared::Shared;
 use super::worker::Worker;
 use crate::timer::NEVER;
@@ -27,10 +28,41 @@ pub(super) struct Upkeep {
     /// The builder fixed the interval.
     fixed: bool,
     round_steps: u32,
+    meter: Meter,
+}
+
+/// Measures how long a worker was busy, and what a poll took in that time.
+pub(super) struct Meter {
     /// When this round, or this waking time, began.
     began: Cell<Instant>,
     /// The polls begun by then.
     polls_then: Cell<u64>,
+}
+
+impl Meter {
+    pub(super) fn new() -> Self {
+        Self { began: Cell::new(Instant::now()), polls_then: Cell::new(0) }
+    }
+
+    /// The worker is busy from now on.
+    pub(super) fn start(&self) {
+        self.began.set(Instant::now());
+    }
+
+    /// The worker was busy until now. Returns the moving average of a poll's nanoseconds, if there were any polls.
+    pub(super) fn measure(&self, shard: &Shard) -> Option<u64> {
+        let now = Instant::now();
+        let busy_ns = now.saturating_duration_since(self.began.replace(now)).as_nanos() as u64;
+        shard.counters.busy_ns.add(busy_ns);
+        let begun = shard.polls_begun();
+        let polls = begun.wrapping_sub(self.polls_then.replace(begun));
+        let poll_ns = busy_ns.checked_div(polls)?;
+        let old_ns = shard.counters.mean_poll_ns.get();
+        // An exponential average: a tenth of what is new.
+        let mean_ns = if old_ns == 0 { poll_ns } else { old_ns - old_ns / 10 + poll_ns / 10 }.max(1);
+        shard.counters.mean_poll_ns.set(mean_ns);
+        Some(mean_ns)
+    }
 }
 
 impl Upkeep {
@@ -42,8 +74,7 @@ impl Upkeep {
             inject_steps: Cell::new(config.global_queue_interval.unwrap_or(INJECT_STEPS_AT_FIRST)),
             fixed: config.global_queue_interval.is_some(),
             round_steps: config.event_interval,
-            began: Cell::new(Instant::now()),
-            polls_then: Cell::new(0),
+            meter: Meter::new(),
         }
     }
 
@@ -76,28 +107,17 @@ impl Upkeep {
 
     /// Counts the time since the last look as busy, and tunes the interval by what a poll took in it.
     pub(super) fn measure(&self, worker: &Worker) {
-        let now = Instant::now();
-        let busy_ns = now.saturating_duration_since(self.began.replace(now)).as_nanos() as u64;
-        let shard = worker.shard();
-        shard.counters.busy_ns.add(busy_ns);
-        let begun = shard.polls_begun.load(Ordering::Relaxed);
-        let polls = begun.wrapping_sub(self.polls_then.replace(begun));
-        if polls == 0 {
-            return;
-        }
-        let (old_ns, poll_ns) = (shard.counters.mean_poll_ns.get(), busy_ns / polls);
-        // An exponential average: a tenth of what is new.
-        let mean_ns = if old_ns == 0 { poll_ns } else { old_ns - old_ns / 10 + poll_ns / 10 };
-        shard.counters.mean_poll_ns.set(mean_ns.max(1));
-        if !self.fixed {
-            let steps = INJECT_EVERY.as_nanos() as u64 / mean_ns.max(1);
-            self.inject_steps.set(steps.clamp(INJECT_STEPS.0.into(), INJECT_STEPS.1.into()) as u32);
+        if let Some(mean_ns) = self.meter.measure(worker.shard()) {
+            if !self.fixed {
+                let steps = INJECT_EVERY.as_nanos() as u64 / mean_ns;
+                self.inject_steps.set(steps.clamp(INJECT_STEPS.0.into(), INJECT_STEPS.1.into()) as u32);
+            }
         }
     }
 
     /// Slept until now.
     pub(super) fn wake_up(&self) {
-        self.began.set(Instant::now());
+        self.meter.start();
     }
 
     /// Dispatches what the driver has ready, without waiting. Does nothing while somebody else sits in the driver.

@@ -29,6 +29,10 @@ use std::time::Duration;
 
 /// Between two looks while some worker is awake.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// The same for the first looks after all were asleep: what has just begun is what may get stuck.
+const LOOK_CLOSELY_EVERY: Duration = Duration::from_millis(1);
+/// How many looks are close ones.
+const CLOSE_LOOKS: u32 = 4;
 /// Between two looks after one that found all workers asleep.
 const LOOK_QUIETLY_EVERY: Duration = Duration::from_millis(8);
 /// Looks in a row that find all asleep before the watch sleeps, too.
@@ -113,10 +117,11 @@ impl<'a> Looker<'a> {
     }
 
     fn run(&mut self, bell: &Bell) {
-        let mut quiet = 0;
+        let (mut quiet, mut busy) = (0, 0);
         while !bell.stop.load(Ordering::SeqCst) {
             if self.shared.idle.all_sleeping() {
                 quiet += 1;
+                busy = 0;
                 if quiet >= QUIET_LOOKS {
                     self.sleep(bell);
                     quiet = 0;
@@ -125,8 +130,9 @@ impl<'a> Looker<'a> {
                 bell.parker.park_timeout(LOOK_QUIETLY_EVERY);
             } else {
                 quiet = 0;
+                busy = (busy + 1).min(CLOSE_LOOKS);
                 self.look();
-                bell.parker.park_timeout(LOOK_EVERY);
+                bell.parker.park_timeout(if busy < CLOSE_LOOKS { LOOK_CLOSELY_EVERY } else { LOOK_EVERY });
             }
         }
     }

@@ -131,7 +131,8 @@ impl Worker {
     /// The next task of this worker's own or of the shared queues. Sets the budget it runs with.
     #[inline]
     fn pick(&self, tick: u32) -> Option<Runnable> {
-        if self.upkeep.is_inject_due(tick) {
+        let fair = self.upkeep.is_inject_due(tick);
+        if fair {
             self.upkeep.inject_done(tick);
             let found = self.take_injected();
             self.fresh_budget();
@@ -140,7 +141,7 @@ impl Worker {
             }
         }
         if self.shared().lanes_used.load(Ordering::Relaxed) {
-            if let Some(runnable) = self.pick_high(tick) {
+            if let Some(runnable) = self.pick_lanes(fair) {
                 self.fresh_budget();
                 return Some(runnable);
             }
@@ -202,10 +203,10 @@ impl Worker {
         self.notify();
     }
 
-    /// A task of the high lane, in runs that are bounded while others wait; every so often one of the background lane.
+    /// A task of the high lane, in runs that are bounded while others wait; in the step that is the fair one, one of the background lane.
     #[cold]
-    fn pick_high(&self, tick: u32) -> Option<Runnable> {
-        if self.upkeep.is_inject_due(tick) {
+    fn pick_lanes(&self, fair: bool) -> Option<Runnable> {
+        if fair {
             if let Some(runnable) = self.pick_background() {
                 return Some(runnable);
             }

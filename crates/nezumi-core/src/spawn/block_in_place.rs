@@ -39,8 +39,7 @@ where
 /// If this thread is a worker, has another thread go on with it.
 fn give_up_worker() {
     context::with(|context| {
-        // SAFETY: what the context points to is valid while it stands.
-        let Some(worker) = (unsafe { context.worker().as_ref() }) else { return };
+        let Some(worker) = context.running_worker() else { return };
         let handle = worker.shared().handle();
         let index = worker.index();
         worker.give_up();

@@ -30,7 +30,6 @@ use std::task::{Context, Poll, Waker, ready};
 /// assert_eq!(handle.await.unwrap(), 42);
 /// # }
 /// ```
-#[must_use = "dropping a join handle detaches the task; `let _ =` says that this is meant"]
 pub struct JoinHandle<T> {
     task: ManuallyDrop<TaskRef>,
     _output: PhantomData<T>,

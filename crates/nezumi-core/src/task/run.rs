@@ -77,7 +77,10 @@ unsafe fn poll_future<F: Future, S: Schedule>(task: NonNull<Header>, cell: &Cell
             // SAFETY: row `stage` of the table in `task`: RUNNING is ours. The future never moves: the task is on the heap, and
             // the stage is only ever overwritten.
             match unsafe { &mut *stage } {
-                Stage::Future(future) => unsafe { Pin::new_unchecked(future) }.poll(&mut cx),
+                Stage::Future(future) => {
+                    // SAFETY: as above.
+                    unsafe { Pin::new_unchecked(future) }.poll(&mut cx)
+                }
                 Stage::Output(_) | Stage::Consumed => {
                     unreachable!("a task is polled until its future is done")
                 }

@@ -208,7 +208,7 @@ impl Snapshot {
 impl State {
     /// A task that is about to be submitted: held by its runnable, its join handle and `others`.
     pub(crate) fn new(others: usize) -> Self {
-        Self(AtomicUsize::new(NOTIFIED | JOIN_INTEREST | (2 + others) * REF_ONE))
+        Self(AtomicUsize::new(NOTIFIED | JOIN_INTEREST | ((2 + others) * REF_ONE)))
     }
 
     /// What the state is now. Acquire: who sees COMPLETE sees the output.
@@ -274,7 +274,7 @@ impl State {
     /// The usual end of a handle that is dropped right after the spawn. Whether it worked.
     #[inline]
     pub(crate) fn drop_join_fast(&self, others: usize) -> bool {
-        let fresh = NOTIFIED | JOIN_INTEREST | (2 + others) * REF_ONE;
+        let fresh = NOTIFIED | JOIN_INTEREST | ((2 + others) * REF_ONE);
         let next = (fresh - REF_ONE) & !JOIN_INTEREST;
         // Release: the handle is done with the task.
         self.0.compare_exchange(fresh, next, Ordering::Release, Ordering::Relaxed).is_ok()

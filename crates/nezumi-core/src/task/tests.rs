@@ -280,7 +280,8 @@ fn wake_during_poll_is_not_lost_and_wakes_do_not_add_up() {
         polls.set(polls.get() + 1);
         for _ in 0..3 {
             cx.waker().wake_by_ref();
-            cx.waker().clone().wake();
+            let owned = cx.waker().clone();
+            owned.wake();
         }
         if polls.get() == 3 { Poll::Ready(()) } else { Poll::Pending }
     }));

@@ -1,3 +1,10 @@
-//! What this crate promises, from the outside: a runtime, and what runs on it.
+//! What this crate promises, from the outside: a runtime, and what runs on it, on real threads.
+#![cfg(not(any(nezumi_loom, nezumi_shuttle)))]
 
+mod current_thread;
+mod join_set;
+mod local_set;
+mod scheduler;
+mod shutdown;
+mod support;
 mod time;
