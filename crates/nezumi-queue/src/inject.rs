@@ -326,7 +326,9 @@ impl<T: Item> Line<T> {
     unsafe fn show_len(&self) {
         // SAFETY: the line belongs to the holder of the token.
         let len = self.items.with(|items| unsafe { (*items).len() });
-        self.line_len.store(len, SeqCst);
+        if len != self.line_len.load(Relaxed) {
+            self.line_len.store(len, SeqCst);
+        }
     }
 
     /// Takes the token, if it is free.
