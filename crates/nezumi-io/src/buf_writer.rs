@@ -322,6 +322,7 @@ mod tests {
         assert_eq!([&writer.get_ref().written()[..], writer.buffer()].concat(), *plain);
     }
 
+    #[cfg(not(miri))] // Generating the cases takes Miri minutes.
     proptest! {
         #![proptest_config(script::cases(256))]
 

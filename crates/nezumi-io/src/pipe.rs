@@ -239,6 +239,7 @@ mod tests {
         })
     }
 
+    #[cfg(not(miri))] // Generating the cases takes Miri minutes.
     proptest! {
         #![proptest_config(script::cases(256))]
 

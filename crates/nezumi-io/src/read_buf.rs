@@ -291,7 +291,7 @@ impl fmt::Debug for ReadBuf<'_> {
 ///
 /// Every byte of `bytes` must have been written.
 #[inline]
-pub(crate) unsafe fn written(bytes: &[MaybeUninit<u8>]) -> &[u8] {
+unsafe fn written(bytes: &[MaybeUninit<u8>]) -> &[u8] {
     // SAFETY: one layout, and the caller says that there are values.
     unsafe { &*(std::ptr::from_ref(bytes) as *const [u8]) }
 }
@@ -300,7 +300,7 @@ pub(crate) unsafe fn written(bytes: &[MaybeUninit<u8>]) -> &[u8] {
 ///
 /// Every byte of `bytes` must have been written.
 #[inline]
-pub(crate) unsafe fn written_mut(bytes: &mut [MaybeUninit<u8>]) -> &mut [u8] {
+unsafe fn written_mut(bytes: &mut [MaybeUninit<u8>]) -> &mut [u8] {
     // SAFETY: as in `written`; through the result only values can be put in.
     unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [u8]) }
 }
@@ -405,6 +405,7 @@ mod tests {
         reference.agrees_with(buf);
     }
 
+    #[cfg(not(miri))] // Generating the cases takes Miri minutes.
     proptest! {
         #![proptest_config(crate::script::cases(256))]
 

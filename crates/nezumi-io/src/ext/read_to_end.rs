@@ -95,6 +95,9 @@ impl<V: BorrowMut<Vec<u8>>> Appender<V> {
             vec.reserve(PROBE);
         }
         vec.extend_from_slice(bytes);
+        if bytes.len() < PROBE {
+            self.ask = PROBE;
+        }
         // Some of the room behind the bytes may still be known, but so little is not worth following.
         self.initialized = 0;
         Poll::Ready(Ok(bytes.len()))
@@ -217,6 +220,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_little_too_much_grows_the_vector_by_little() {
+        let mut source = Source::new([Step::Bytes(&BYTES[..38])]);
+        let mut vec = Vec::with_capacity(34);
+        assert_eq!(block_on(source.read_to_end(&mut vec)).unwrap(), 38);
+        assert_eq!(vec.capacity(), 34 * 4, "doubled for the bytes, and again to find the end");
     }
 
     #[test]
