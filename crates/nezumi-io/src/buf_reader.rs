@@ -232,77 +232,8 @@ mod tests {
     use crate::script::{self, Source, Step, cancel_after};
     use crate::{AsyncBufReadExt, AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
     use nezumi_wake::block_on;
-    use proptest::prelude::*;
-    use std::io::{Cursor, ErrorKind};
+    use std::io::ErrorKind;
     use std::panic::catch_unwind;
-
-    #[derive(Clone, Debug)]
-    enum Call {
-        Read(usize),
-        FillAndConsume(usize),
-        Exact(usize),
-        Seek(SeekFrom),
-    }
-
-    fn call() -> impl Strategy<Value = Call> {
-        prop_oneof![
-            (0..12_usize).prop_map(Call::Read),
-            (0..12_usize).prop_map(Call::FillAndConsume),
-            (0..12_usize).prop_map(Call::Exact),
-            (-40..40_i64).prop_map(|n| Call::Seek(SeekFrom::Current(n))),
-            (-40..4_i64).prop_map(|n| Call::Seek(SeekFrom::End(n))),
-            (0..40_u64).prop_map(|n| Call::Seek(SeekFrom::Start(n))),
-        ]
-    }
-
-    async fn make(call: &Call, reader: &mut BufReader<Cursor<Vec<u8>>>, plain: &mut Cursor<Vec<u8>>) {
-        match *call {
-            Call::Read(n) => {
-                let (mut ours, mut theirs) = (vec![0; n], vec![0; n]);
-                let got = reader.read(&mut ours).await.unwrap();
-                plain.read_exact(&mut theirs[..got]).await.unwrap();
-                assert_eq!(ours, theirs);
-                assert!(got > 0 || n == 0 || plain.read(&mut [0]).await.unwrap() == 0);
-            }
-            Call::FillAndConsume(n) => {
-                let bytes = reader.fill_buf().await.unwrap();
-                assert!(plain.fill_buf().await.unwrap().starts_with(bytes));
-                let n = n.min(bytes.len());
-                AsyncBufReadExt::consume(reader, n);
-                AsyncBufReadExt::consume(plain, n);
-            }
-            Call::Exact(n) => {
-                let (mut ours, mut theirs) = (vec![0; n], vec![0; n]);
-                let results = (reader.read_exact(&mut ours).await, plain.read_exact(&mut theirs).await);
-                assert_eq!(results.0.is_ok(), results.1.is_ok());
-                assert_eq!(ours, theirs);
-            }
-            Call::Seek(position) => {
-                let results = (reader.seek(position).await, plain.seek(position).await);
-                assert_eq!(results.0.ok(), results.1.ok());
-            }
-        }
-    }
-
-    #[cfg(not(miri))] // Generating the cases takes Miri minutes.
-    proptest! {
-        #![proptest_config(script::cases(256))]
-
-        #[test]
-        fn follows_a_plain_reader(
-            capacity in 1..10_usize,
-            bytes in prop::collection::vec(any::<u8>(), 0..40),
-            calls in prop::collection::vec(call(), 0..24),
-        ) {
-            let mut reader = BufReader::with_capacity(capacity, Cursor::new(bytes.clone()));
-            let mut plain = Cursor::new(bytes);
-            block_on(async {
-                for call in &calls {
-                    make(call, &mut reader, &mut plain).await;
-                }
-            });
-        }
-    }
 
     #[test]
     fn large_reads_go_past_the_buffer() {
@@ -427,5 +358,81 @@ mod tests {
             assert_eq!(reader.fill_buf().await.unwrap(), b"abc");
         });
         assert_eq!(reader.get_ref().writer().log.len(), 4);
+    }
+}
+
+/// Not under Miri, which takes minutes to make up the cases; nothing here is `unsafe`.
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle, miri))))]
+mod properties {
+    use crate::{AsyncBufReadExt, AsyncReadExt, AsyncSeekExt, BufReader, script};
+    use nezumi_wake::block_on;
+    use proptest::prelude::*;
+    use std::io::{Cursor, SeekFrom};
+
+    #[derive(Clone, Debug)]
+    enum Call {
+        Read(usize),
+        FillAndConsume(usize),
+        Exact(usize),
+        Seek(SeekFrom),
+    }
+
+    fn call() -> impl Strategy<Value = Call> {
+        prop_oneof![
+            (0..12_usize).prop_map(Call::Read),
+            (0..12_usize).prop_map(Call::FillAndConsume),
+            (0..12_usize).prop_map(Call::Exact),
+            (-40..40_i64).prop_map(|n| Call::Seek(SeekFrom::Current(n))),
+            (-40..4_i64).prop_map(|n| Call::Seek(SeekFrom::End(n))),
+            (0..40_u64).prop_map(|n| Call::Seek(SeekFrom::Start(n))),
+        ]
+    }
+
+    async fn make(call: &Call, reader: &mut BufReader<Cursor<Vec<u8>>>, plain: &mut Cursor<Vec<u8>>) {
+        match *call {
+            Call::Read(n) => {
+                let (mut ours, mut theirs) = (vec![0; n], vec![0; n]);
+                let got = reader.read(&mut ours).await.unwrap();
+                plain.read_exact(&mut theirs[..got]).await.unwrap();
+                assert_eq!(ours, theirs);
+                assert!(got > 0 || n == 0 || plain.read(&mut [0]).await.unwrap() == 0);
+            }
+            Call::FillAndConsume(n) => {
+                let bytes = reader.fill_buf().await.unwrap();
+                assert!(plain.fill_buf().await.unwrap().starts_with(bytes));
+                let n = n.min(bytes.len());
+                AsyncBufReadExt::consume(reader, n);
+                AsyncBufReadExt::consume(plain, n);
+            }
+            Call::Exact(n) => {
+                let (mut ours, mut theirs) = (vec![0; n], vec![0; n]);
+                let results = (reader.read_exact(&mut ours).await, plain.read_exact(&mut theirs).await);
+                assert_eq!(results.0.is_ok(), results.1.is_ok());
+                assert_eq!(ours, theirs);
+            }
+            Call::Seek(position) => {
+                let results = (reader.seek(position).await, plain.seek(position).await);
+                assert_eq!(results.0.ok(), results.1.ok());
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(script::cases(256))]
+
+        #[test]
+        fn follows_a_plain_reader(
+            capacity in 1..10_usize,
+            bytes in prop::collection::vec(any::<u8>(), 0..40),
+            calls in prop::collection::vec(call(), 0..24),
+        ) {
+            let mut reader = BufReader::with_capacity(capacity, Cursor::new(bytes.clone()));
+            let mut plain = Cursor::new(bytes);
+            block_on(async {
+                for call in &calls {
+                    make(call, &mut reader, &mut plain).await;
+                }
+            });
+        }
     }
 }

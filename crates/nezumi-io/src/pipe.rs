@@ -210,70 +210,18 @@ impl fmt::Debug for Pipe {
 mod tests {
     use super::*;
     use crate::script::{self, poll_once};
-    use proptest::prelude::*;
     use std::io::ErrorKind;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, OnceLock};
     use std::task::Wake;
 
-    #[derive(Clone, Debug)]
-    enum Call {
-        Read(usize),
-        Write(Vec<Vec<u8>>),
-    }
-
-    fn call() -> impl Strategy<Value = Call> {
-        let bytes = prop::collection::vec(any::<u8>(), 0..6);
-        prop_oneof![
-            (0..12_usize).prop_map(Call::Read),
-            prop::collection::vec(bytes, 0..4).prop_map(Call::Write),
-        ]
-    }
-
-    fn read(pipe: &Pipe, n: usize) -> Poll<Vec<u8>> {
+    pub(super) fn read(pipe: &Pipe, n: usize) -> Poll<Vec<u8>> {
         let mut memory = vec![0; n];
         let mut buf = ReadBuf::new(&mut memory);
         poll_once(|cx| pipe.poll_read(cx, &mut buf)).map(|result| {
             result.unwrap();
             buf.filled().to_vec()
         })
-    }
-
-    #[cfg(not(miri))] // Generating the cases takes Miri minutes.
-    proptest! {
-        #![proptest_config(script::cases(256))]
-
-        #[test]
-        fn bytes_keep_their_order_around_the_ring(
-            capacity in 1..10_usize,
-            calls in prop::collection::vec(call(), 0..40),
-        ) {
-            let pipe = Pipe::new(capacity);
-            let mut plain = Vec::new();
-            for call in calls {
-                match call {
-                    Call::Read(n) => match read(&pipe, n) {
-                        Poll::Ready(bytes) => {
-                            assert_eq!(bytes.len(), n.min(plain.len()));
-                            assert_eq!(bytes, plain.drain(..bytes.len()).collect::<Vec<_>>());
-                        }
-                        Poll::Pending => assert!(plain.is_empty() && n > 0),
-                    },
-                    Call::Write(pieces) => {
-                        let slices: Vec<_> = pieces.iter().map(|bytes| IoSlice::new(bytes)).collect();
-                        let all = pieces.concat();
-                        match poll_once(|cx| pipe.poll_write_vectored(cx, &slices)) {
-                            Poll::Ready(n) => {
-                                let n = n.unwrap();
-                                assert_eq!(n, all.len().min(capacity - plain.len()));
-                                plain.extend_from_slice(&all[..n]);
-                            }
-                            Poll::Pending => assert!(plain.len() == capacity && !all.is_empty()),
-                        }
-                    }
-                }
-            }
-        }
     }
 
     #[test]
@@ -355,6 +303,67 @@ mod tests {
         wait_to_read(&waker());
         pipe.close();
         assert_eq!(count(), 2);
+    }
+}
+
+/// Not under Miri, which takes minutes to make up the cases; nothing here is `unsafe`.
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle, miri))))]
+mod properties {
+    use super::Pipe;
+    use super::tests::read;
+    use crate::script::{self, poll_once};
+    use proptest::prelude::*;
+    use std::io::IoSlice;
+    use std::task::Poll;
+
+    #[derive(Clone, Debug)]
+    enum Call {
+        Read(usize),
+        Write(Vec<Vec<u8>>),
+    }
+
+    fn call() -> impl Strategy<Value = Call> {
+        let bytes = prop::collection::vec(any::<u8>(), 0..6);
+        prop_oneof![
+            (0..12_usize).prop_map(Call::Read),
+            prop::collection::vec(bytes, 0..4).prop_map(Call::Write),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(script::cases(256))]
+
+        #[test]
+        fn bytes_keep_their_order_around_the_ring(
+            capacity in 1..10_usize,
+            calls in prop::collection::vec(call(), 0..40),
+        ) {
+            let pipe = Pipe::new(capacity);
+            let mut plain = Vec::new();
+            for call in calls {
+                match call {
+                    Call::Read(n) => match read(&pipe, n) {
+                        Poll::Ready(bytes) => {
+                            assert_eq!(bytes.len(), n.min(plain.len()));
+                            assert_eq!(bytes, plain.drain(..bytes.len()).collect::<Vec<_>>());
+                        }
+                        Poll::Pending => assert!(plain.is_empty() && n > 0),
+                    },
+                    Call::Write(pieces) => {
+                        let slices: Vec<_> = pieces.iter().map(|bytes| IoSlice::new(bytes)).collect();
+                        let all = pieces.concat();
+                        match poll_once(|cx| pipe.poll_write_vectored(cx, &slices)) {
+                            Poll::Ready(n) => {
+                                let n = n.unwrap();
+                                assert_eq!(n, all.len().min(capacity - plain.len()));
+                                plain.extend_from_slice(&all[..n]);
+                            }
+                            Poll::Pending => assert!(plain.len() == capacity && !all.is_empty()),
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@
 //! A reader gets `&mut ReadBuf` and may put an unrelated `ReadBuf` in its place (`mem::swap` is safe code). Whoever owns
 //! the memory and wants to believe the counters asks [`ReadBuf::origin`] before and after.
 //!
-//! Tests: `follows_a_plain_reference` (property), `capacity_is_never_exceeded`, `a_swapped_buffer_is_recognised`.
+//! Tests: `follows_a_plain_reference` (property, and from seeds under Miri), `capacity_is_never_exceeded`, `a_swapped_buffer_is_recognised`.
 
 use bytes::BufMut;
 use bytes::buf::UninitSlice;
@@ -308,6 +308,8 @@ unsafe fn written_mut(bytes: &mut [MaybeUninit<u8>]) -> &mut [u8] {
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod tests {
     use super::*;
+    use nezumi_prim::FastRand;
+    #[cfg(not(miri))]
     use proptest::prelude::*;
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -322,6 +324,7 @@ mod tests {
         BufMut(Vec<u8>),
     }
 
+    #[cfg(not(miri))]
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
             prop::collection::vec(any::<u8>(), 0..6).prop_map(Step::Put),
@@ -414,17 +417,43 @@ mod tests {
             uninit in any::<bool>(),
             steps in prop::collection::vec(step(), 0..24),
         ) {
-            let mut bytes = [7_u8; 16];
-            let mut memory = [MaybeUninit::uninit(); 16];
-            let mut buf = if uninit { ReadBuf::uninit(&mut memory) } else { ReadBuf::new(&mut bytes) };
-            let mut reference = if uninit {
-                Reference { bytes: vec![None; 16], filled: 0, initialized: 0 }
-            } else {
-                Reference { bytes: vec![Some(7); 16], filled: 0, initialized: 16 }
-            };
-            for step in &steps {
-                take_step(&mut buf, &mut reference, step);
-            }
+            check(uninit, &steps);
+        }
+    }
+
+    fn check(uninit: bool, steps: &[Step]) {
+        let mut bytes = [7_u8; 16];
+        let mut memory = [MaybeUninit::uninit(); 16];
+        let mut buf = if uninit { ReadBuf::uninit(&mut memory) } else { ReadBuf::new(&mut bytes) };
+        let mut reference = if uninit {
+            Reference { bytes: vec![None; 16], filled: 0, initialized: 0 }
+        } else {
+            Reference { bytes: vec![Some(7); 16], filled: 0, initialized: 16 }
+        };
+        for step in steps {
+            take_step(&mut buf, &mut reference, step);
+        }
+    }
+
+    /// The same, made up by something that Miri is quick at.
+    #[test]
+    fn follows_a_plain_reference_from_a_seed() {
+        for seed in 0..if cfg!(miri) { 24 } else { 1000 } {
+            let rand = FastRand::new(seed);
+            let below = |n| rand.below(n) as usize;
+            let bytes = || (0..below(6)).map(|_| rand.next_u64() as u8).collect();
+            let steps: Vec<_> = (0..12)
+                .map(|_| match below(7) {
+                    0 => Step::Put(bytes()),
+                    1 => Step::Initialize(below(12)),
+                    2 => Step::Advance(below(12)),
+                    3 => Step::SetFilled(below(20)),
+                    4 => Step::Clear,
+                    5 => Step::Take(below(20)),
+                    _ => Step::BufMut(bytes()),
+                })
+                .collect();
+            check(seed % 2 == 0, &steps);
         }
     }
 
