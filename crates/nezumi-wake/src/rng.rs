@@ -6,6 +6,7 @@
 use nezumi_prim::FastRand;
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
+use std::marker::PhantomData;
 
 struct Source {
     rand: FastRand,
@@ -40,9 +41,23 @@ pub fn below(n: u32) -> u32 {
     SOURCE.with(|source| source.seeded().below(n))
 }
 
-/// Starts over from `seed`, and returns the state that stood before, which is a seed itself.
-pub fn replace_seed(seed: u64) -> u64 {
-    SOURCE.with(|source| source.seeded().replace_seed(seed))
+/// Starts over from `seed`, until the guard is dropped; the former state then goes on.
+#[must_use]
+pub fn seed(seed: u64) -> SeedGuard {
+    SeedGuard { former: SOURCE.with(|source| source.seeded().replace_seed(seed)), _not_send: PhantomData }
+}
+
+/// Puts the former state back when dropped. Not `Send`: it belongs to its thread.
+#[derive(Debug)]
+pub struct SeedGuard {
+    former: u64,
+    _not_send: PhantomData<*const ()>,
+}
+
+impl Drop for SeedGuard {
+    fn drop(&mut self) {
+        SOURCE.with(|source| source.rand.replace_seed(self.former));
+    }
 }
 
 #[cfg(test)]
@@ -55,14 +70,19 @@ mod tests {
 
     #[test]
     fn a_seed_repeats_and_the_former_state_goes_on() {
-        let former = replace_seed(7);
-        let first = draw();
-        replace_seed(7);
+        let whole = {
+            let _outer = seed(11);
+            [draw(), draw()]
+        };
+        let _outer = seed(11);
+        assert_eq!(draw(), whole[0]);
+        let first = {
+            let _inner = seed(7);
+            draw()
+        };
+        assert_eq!(draw(), whole[1]);
+        let _inner = seed(7);
         assert_eq!(draw(), first);
-        replace_seed(former);
-        let random = draw();
-        replace_seed(former);
-        assert_eq!(draw(), random);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::{Flavor, RuntimeFlavor, RuntimeMetrics};
 use crate::scheduler::{Shard, Shared, context, current_thread, spawn};
 use crate::spawn::blocking;
 use crate::task::{JoinHandle, Origin};
-use nezumi_wake::entered;
+use nezumi_wake::{entered, rng};
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
@@ -152,6 +152,7 @@ impl Handle {
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let _entered = super::enter_or_panic(true);
+        let _seed = rng::seed(self.shared.config.seeds.next());
         let _guard = self.enter();
         nezumi_wake::block_on(future)
     }

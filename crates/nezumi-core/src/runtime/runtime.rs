@@ -3,7 +3,7 @@
 use super::{Builder, EnterGuard, Handle, RuntimeMetrics};
 use crate::scheduler::{current_thread, shutdown};
 use crate::task::JoinHandle;
-use nezumi_wake::{coop, entered};
+use nezumi_wake::{coop, entered, rng};
 use std::future::Future;
 use std::io;
 use std::time::Duration;
@@ -137,6 +137,7 @@ impl std::panic::RefUnwindSafe for Runtime {}
 pub(super) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     let multi_thread = handle.shared().is_multi_thread();
     let _entered = super::enter_or_panic(multi_thread);
+    let _seed = rng::seed(handle.shared().config.seeds.next());
     let _guard = handle.enter();
     if multi_thread { nezumi_wake::block_on(future) } else { handle.block_on_core(future) }
 }

@@ -1,5 +1,6 @@
 //! Seeds: all randomness of a runtime follows from one.
 
+use nezumi_prim::FastRand;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +46,25 @@ impl Seeds {
     }
 
     pub(crate) fn next(&self) -> u64 {
-        // An odd step reaches every value before it repeats one.
-        self.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)
+        // An odd step reaches every value before it repeats one. Scrambled, since `FastRand` counts by the same step: taken
+        // as they are, the seeds would make one sequence, each a number further on.
+        let count = self.0.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        FastRand::new(!count).next_u64()
+    }
+}
+
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_runtime_draw_different_numbers() {
+        let seeds = Seeds::new(&RngSeed::from_bytes(b"seed"));
+        let draw = |seed: u64| {
+            let rand = FastRand::new(seed);
+            (0..100).map(|_| rand.next_u64()).collect::<std::collections::HashSet<_>>()
+        };
+        let (first, second) = (draw(seeds.next()), draw(seeds.next()));
+        assert!(first.is_disjoint(&second));
     }
 }

@@ -8,7 +8,7 @@ use super::worker::{Step, Worker};
 use crate::blocking::{Duty, SpawnError};
 use crate::runtime::Handle;
 use crate::spawn::BlockingJob;
-use nezumi_wake::{coop, defer, entered};
+use nezumi_wake::{coop, defer, entered, rng};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
@@ -59,6 +59,7 @@ pub(crate) fn drive(handle: &Handle, index: usize) {
     // SAFETY: as above.
     let _host = unsafe { defer::set_host(Some(NonNull::from(&worker as &dyn defer::Host))) };
     let _entered = entered::enter(true);
+    let _seed = rng::seed(shared.config.seeds.next());
     set_affinity(shared, index);
     shared.watch.worker_woke();
     loop {

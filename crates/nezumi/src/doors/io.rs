@@ -48,4 +48,8 @@ pub mod unix {
     pub use nezumi_os::async_fd::{
         AsyncFd, AsyncFdReadyGuard, AsyncFdReadyMutGuard, AsyncFdRegisterError, TryIoError,
     };
+
+    #[doc(hidden)]
+    #[allow(deprecated)]
+    pub use nezumi_os::async_fd::AsyncFdTryNewError;
 }

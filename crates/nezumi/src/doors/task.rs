@@ -34,6 +34,9 @@ mod with_rt {
     pub use nezumi_core::task::{AbortHandle, Id, JoinError, JoinHandle, Priority, id, try_id};
 
     #[doc(hidden)]
+    #[deprecated = "moved to `task::coop::Unconstrained`"]
+    pub use nezumi_wake::coop::Unconstrained;
+    #[doc(hidden)]
     #[deprecated = "moved to `task::coop::consume_budget`"]
     pub use nezumi_wake::coop::consume_budget;
     #[doc(hidden)]

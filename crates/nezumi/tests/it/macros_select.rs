@@ -370,7 +370,7 @@ fn without_budget_no_branch_is_polled() {
 #[test]
 fn the_same_seed_makes_the_same_choices() {
     let choices = || {
-        nezumi_wake::rng::replace_seed(11);
+        let _seed = nezumi_wake::rng::seed(11);
         (0..20)
             .map(|_| {
                 run(async {
@@ -398,4 +398,28 @@ fn it_takes_no_more_room_than_the_futures_two_references_and_a_bit_each() {
         select! { _ = ready() => {}, _ = ready() => {}, _ = ready() => {} }
     };
     assert_eq!([size_of_val(&one), size_of_val(&two), size_of_val(&three)], [32, 40, 48]);
+}
+
+#[test]
+fn a_runtime_s_seed_repeats_its_choices_on_every_flavor() {
+    use nezumi::runtime::{Builder, RngSeed};
+
+    async fn choices() -> Vec<u8> {
+        let mut choices = Vec::new();
+        for _ in 0..20 {
+            choices.push(select! { v = ready(0) => v, v = ready(1) => v, v = ready(2) => v });
+        }
+        choices
+    }
+    let run = |builder: &mut Builder, seed: &[u8]| {
+        let runtime = builder.rng_seed(RngSeed::from_bytes(seed)).build().unwrap();
+        [runtime.block_on(choices()), runtime.block_on(choices())]
+    };
+    for builder in [Builder::new_current_thread, Builder::new_multi_thread] {
+        let first = run(&mut builder(), b"seed");
+        // The second entry is another part of the same sequence.
+        assert_ne!(first[0], first[1]);
+    }
+    assert_eq!(run(&mut Builder::new_current_thread(), b"a"), run(&mut Builder::new_current_thread(), b"a"));
+    assert_ne!(run(&mut Builder::new_current_thread(), b"a"), run(&mut Builder::new_current_thread(), b"b"));
 }
