@@ -27,4 +27,4 @@ pub use nezumi_sync::{
     TryLockError,
 };
 #[doc(inline)]
-pub use nezumi_sync::{broadcast, futures, oneshot, watch};
+pub use nezumi_sync::{broadcast, futures, mpsc, oneshot, watch};
