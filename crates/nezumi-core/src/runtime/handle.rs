@@ -198,6 +198,28 @@ impl Handle {
         )
     }
 
+    /// Whether the runtime was built with I/O enabled.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn has_io(&self) -> bool {
+        self.shared.driver.is_some()
+    }
+
+    /// Runs `attach` the first time it is called for this runtime, and again if that failed. For what is attached to the driver once.
+    ///
+    /// # Errors
+    ///
+    /// Those of `attach`.
+    #[doc(hidden)]
+    pub fn once_per_runtime(&self, attach: impl FnOnce() -> std::io::Result<()>) -> std::io::Result<()> {
+        let mut attached = self.shared.signals_attached.lock();
+        if !*attached {
+            attach()?;
+            *attached = true;
+        }
+        Ok(())
+    }
+
     /// Runs the single-threaded scheduler on this thread until `future` is done.
     #[track_caller]
     pub(crate) fn block_on_core<F: Future>(&self, future: F) -> F::Output {

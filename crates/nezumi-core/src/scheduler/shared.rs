@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) driver: Option<driver::Handle>,
     /// The driver, held by whoever turns it.
     pub(super) driver_seat: Mutex<Option<Driver>>,
+    /// The driver listens to the pipe by which signals come.
+    pub(crate) signals_attached: Mutex<bool>,
     pub(crate) blocking: blocking::Pool<BlockingJob, Handle>,
     /// The workers' shards first, then those of outside threads.
     shards: Box<[CachePadded<Shard>]>,
@@ -87,6 +89,7 @@ impl Shared {
             clock: Clock::new(!config.is_multi_thread(), config.start_paused),
             driver: handle,
             driver_seat: Mutex::new(seat),
+            signals_attached: Mutex::new(false),
             blocking,
             shards: (0..workers + OUTSIDE_SHARDS)
                 .map(|index| {

@@ -8,6 +8,7 @@
 //! # }
 //! ```
 
-#[cfg(windows)]
+
+#[cfg(unix)]
 #[doc(inline)]
-pub use nezumi_os::signal::windows;
+pub use nezumi_os::signal::{ctrl_c, unix};

@@ -1,0 +1,238 @@
+//! Who listens to which signal, in this process.
+//!
+//! Called by `unix` (to listen), by the signal handler (to tell) and by the driver of whatever runtime wakes up first (to pass it on).
+//!
+//! A handler may do next to nothing. Ours sets a flag for its signal and writes a byte into a pipe. The other end of the pipe is registered
+//! with the driver of every runtime that listens; whoever is woken empties it, and tells the listeners of each signal whose flag is set,
+//! in all runtimes.
+//!
+//! Promise: a signal that comes after `listen` has returned is told to the listener; several that come before it looks are told once,
+//! as the OS does. The handler allocates nothing, takes no lock, and leaves `errno` alone. A child made by `fork` gets a registry of its
+//! own at its first use, and so never takes what was written for its parent.
+//!
+//!     handler                           driver
+//!     H1 set the flag                   D1 empty the pipe
+//!     H2 write to the pipe              D2 take the flags, tell
+//!
+//! H1 before H2 and D1 before D2: a byte that D1 took was written after its flag was set, so D2 sees that. A pipe that is full holds a
+//! byte that D1 has not taken yet.
+//!
+//! Tests: `tests/signal.rs`.
+
+use mio::unix::SourceFd;
+use nezumi_core::runtime::Handle;
+use nezumi_prim::sync::Mutex;
+use nezumi_wake::AtomicWaker;
+use std::collections::HashSet;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+
+/// Signals have numbers below this on every platform there is.
+const SIGNALS: usize = 128;
+
+/// The registry of one process.
+struct Registry {
+    process: u32,
+    writer: UnixStream,
+    reader: UnixStream,
+    lines: [Line; SIGNALS],
+    handled: Mutex<HashSet<libc::c_int>>,
+}
+
+/// One signal.
+struct Line {
+    /// Came, and not told yet.
+    flag: AtomicBool,
+    /// How often it was told.
+    told: AtomicU64,
+    listeners: Mutex<Vec<Weak<Ear>>>,
+}
+
+/// Where one listener waits.
+#[derive(Debug, Default)]
+struct Ear(AtomicWaker);
+
+/// One who listens to one signal.
+#[derive(Debug)]
+pub(super) struct Listener {
+    line: &'static Line,
+    /// How often the signal had been told when we last looked.
+    seen: u64,
+    ear: Arc<Ear>,
+}
+
+impl std::fmt::Debug for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Line").field("told", &self.told).finish_non_exhaustive()
+    }
+}
+
+/// What the handlers of this process write to.
+static CURRENT: AtomicPtr<Registry> = AtomicPtr::new(ptr::null_mut());
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// The registry of this process, made at its first use. It stays for ever: handlers cannot be told to let it go.
+fn registry() -> io::Result<&'static Registry> {
+    // SAFETY: what is stored in `CURRENT` is leaked.
+    let now =
+        || unsafe { CURRENT.load(Ordering::Acquire).as_ref() }.filter(|it| it.process == std::process::id());
+    if let Some(registry) = now() {
+        return Ok(registry);
+    }
+    let _making = MAKING.lock();
+    if let Some(registry) = now() {
+        return Ok(registry);
+    }
+    let (reader, writer) = UnixStream::pair()?;
+    reader.set_nonblocking(true)?;
+    writer.set_nonblocking(true)?;
+    let registry = Box::leak(Box::new(Registry {
+        process: std::process::id(),
+        writer,
+        reader,
+        lines: std::array::from_fn(|_| Line {
+            flag: AtomicBool::new(false),
+            told: AtomicU64::new(0),
+            listeners: Mutex::new(Vec::new()),
+        }),
+        handled: Mutex::new(HashSet::new()),
+    }));
+    // A child of `fork` has inherited the handlers of its parent, which tell by way of this pointer.
+    CURRENT.store(registry, Ordering::Release);
+    Ok(registry)
+}
+
+/// Runs in the signal handler.
+fn handle(signal: libc::c_int) {
+    // SAFETY: what is stored in `CURRENT` is leaked.
+    if let Some(registry) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
+        registry.lines[signal as usize].flag.store(true, Ordering::SeqCst);
+        // A full pipe wakes its reader as well. `write` is async-signal-safe.
+        keep_errno(|| drop((&registry.writer).write(&[1])));
+    }
+}
+
+/// Runs `f` and restores `errno` after, for the code that the signal interrupted.
+fn keep_errno(f: impl FnOnce()) {
+    #[cfg(any(target_os = "illumos", target_os = "solaris"))]
+    use libc::___errno as place;
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    use libc::__errno as place;
+    #[cfg(any(target_os = "linux", target_os = "emscripten"))]
+    use libc::__errno_location as place;
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+    use libc::__error as place;
+
+    // SAFETY: the place is this thread's own, and always there.
+    let errno = unsafe { *place() };
+    f();
+    // SAFETY: as above.
+    unsafe { *place() = errno };
+}
+
+impl Registry {
+    /// Installs the handler of a signal, once.
+    fn handle(&self, signal: libc::c_int) -> io::Result<()> {
+        let mut handled = self.handled.lock();
+        if handled.contains(&signal) {
+            return Ok(());
+        }
+        // SAFETY: the action touches atomics and a descriptor, allocates nothing and takes no lock.
+        unsafe { signal_hook_registry::register(signal, move || handle(signal)) }?;
+        handled.insert(signal);
+        Ok(())
+    }
+
+    /// Tells the listeners of every signal that came. Called by a driver, under no lock.
+    fn pass_on(&self) {
+        let mut bytes = [0; 128];
+        while matches!((&self.reader).read(&mut bytes), Ok(count) if count > 0) {}
+        for line in &self.lines {
+            if line.flag.load(Ordering::Relaxed) && line.flag.swap(false, Ordering::SeqCst) {
+                line.tell();
+            }
+        }
+    }
+}
+
+impl Line {
+    fn tell(&self) {
+        // Release: pairs with the Acquire in `Listener::poll_recv`; AtomicWaker orders the rest.
+        self.told.fetch_add(1, Ordering::Release);
+        let listeners = self.listeners.lock().clone();
+        for ear in listeners.iter().filter_map(Weak::upgrade) {
+            ear.0.wake();
+        }
+    }
+}
+
+impl Listener {
+    /// Listens to `signal`, by way of the driver of `runtime`.
+    pub(super) fn new(signal: libc::c_int, runtime: &Handle) -> io::Result<Self> {
+        let refuses =
+            |why: &str| Err(io::Error::other(format!("Refusing to register signal {signal}: {why}")));
+        if signal < 0 || signal as usize >= SIGNALS {
+            return refuses("there is no such signal");
+        }
+        if signal_hook_registry::FORBIDDEN.contains(&signal) {
+            return refuses("it cannot be handled, or not without danger");
+        }
+        let registry = registry()?;
+        runtime.once_per_runtime(|| attach(registry, runtime))?;
+        registry.handle(signal)?;
+        let line = &registry.lines[signal as usize];
+        let ear = Arc::new(Ear::default());
+        {
+            let mut listeners = line.listeners.lock();
+            listeners.retain(|ear| ear.strong_count() > 0);
+            listeners.push(Arc::downgrade(&ear));
+        }
+        Ok(Self { line, seen: line.told.load(Ordering::Acquire), ear })
+    }
+
+    pub(super) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.ear.0.register(cx.waker());
+        let told = self.line.told.load(Ordering::Acquire);
+        if std::mem::replace(&mut self.seen, told) == told { Poll::Pending } else { Poll::Ready(()) }
+    }
+}
+
+/// The reading end, as one more runtime sees it: a descriptor of its own for the same pipe.
+struct Reader(UnixStream);
+
+impl mio::event::Source for Reader {
+    fn register(
+        &mut self,
+        registry: &mio::Registry,
+        token: mio::Token,
+        interests: mio::Interest,
+    ) -> io::Result<()> {
+        let fd: RawFd = self.0.as_raw_fd();
+        SourceFd(&fd).register(registry, token, interests)
+    }
+
+    fn reregister(
+        &mut self,
+        registry: &mio::Registry,
+        token: mio::Token,
+        interests: mio::Interest,
+    ) -> io::Result<()> {
+        let fd: RawFd = self.0.as_raw_fd();
+        SourceFd(&fd).reregister(registry, token, interests)
+    }
+
+    fn deregister(&mut self, registry: &mio::Registry) -> io::Result<()> {
+        let fd: RawFd = self.0.as_raw_fd();
+        SourceFd(&fd).deregister(registry)
+    }
+}
+
+fn attach(registry: &'static Registry, runtime: &Handle) -> io::Result<()> {
+    let reader = Reader(registry.reader.try_clone()?);
+    runtime.io().add_hook(Box::new(reader), Arc::new(move || registry.pass_on()))
+}
