@@ -3,6 +3,7 @@
 //! Called by the wakers of tasks, by `spawn`, and by `task::run` when a task ends. Decides between the ring of the worker that this thread
 //! is, the core of a single-threaded runtime, and the inject queue.
 
+use super::worker::Worker;
 use super::{Home, Shard, context};
 use crate::task::{Header, Runnable};
 use std::ptr::{self, NonNull};
@@ -10,23 +11,23 @@ use std::ptr::{self, NonNull};
 /// A task was woken. `shard` is its home; valid until the runnable is given away.
 #[inline]
 pub(super) fn woken(shard: NonNull<Shard>, runnable: Runnable) {
-    place(shard, runnable, true);
+    place(shard, runnable, |worker, runnable| worker.push(runnable, true));
 }
 
 /// A task was woken during its own poll.
 #[inline]
 pub(super) fn yielded(shard: NonNull<Shard>, runnable: Runnable) {
-    place(shard, runnable, false);
+    place(shard, runnable, |worker, runnable| worker.push_again(runnable));
 }
 
 #[inline]
-fn place(shard: NonNull<Shard>, runnable: Runnable, hot: bool) {
+fn place(shard: NonNull<Shard>, runnable: Runnable, push: impl FnOnce(&Worker, Runnable)) {
     // SAFETY: valid at this point.
     let shared = ptr::from_ref(unsafe { shard.as_ref() }.shared());
     context::with(|context| {
         if let Some(worker) = context.running_worker() {
             if ptr::eq(worker.shared(), shared) {
-                return worker.push(runnable, hot);
+                return push(worker, runnable);
             }
         } else if let Some(core) = context.running_core() {
             if ptr::eq(core.shared(), shared) {

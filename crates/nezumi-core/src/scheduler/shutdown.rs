@@ -39,7 +39,7 @@ pub(super) fn end_worker(worker: &Worker) {
     unsafe {
         let len = shard.registry.close();
         shard.registry.shut_down(len);
-        drop(worker.deferred.take());
+        worker.drop_deferred();
         drain(shard);
     }
     worker.given_up.set(true);

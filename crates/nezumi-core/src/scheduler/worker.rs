@@ -19,6 +19,7 @@ use nezumi_queue::{Batch, Ring};
 use nezumi_wake::coop::{self, Budget};
 use nezumi_wake::defer::Host;
 use std::cell::{Cell, RefCell};
+use std::ptr;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
@@ -50,10 +51,18 @@ pub(crate) struct Worker {
     high_in_a_row: Cell<u32>,
     /// Counted among the searchers.
     pub(super) searching: Cell<bool>,
-    /// Events are being dispatched: pushes wake nobody until all are there.
-    pub(super) dispatching: Cell<bool>,
+    /// Events are being dispatched: what they make runnable is chained up in `gathered` until all are there.
+    dispatching: Cell<bool>,
+    /// Pushed on the ring in one piece when the dispatch ends.
+    gathered: RefCell<Batch<Runnable>>,
+    /// The task that is being polled; an address, for comparison.
+    running: Cell<*const ()>,
+    /// The task that asked, during its poll, to go on only after a driver turn.
+    yielded: Cell<*const ()>,
+    /// Tasks that did, and wait for that turn.
+    yielded_tasks: RefCell<Batch<Runnable>>,
     pub(super) given_up: Cell<bool>,
-    pub(super) deferred: RefCell<Vec<Waker>>,
+    deferred: RefCell<Vec<Waker>>,
     pub(super) upkeep: Upkeep,
     /// Woken, and nothing run since.
     pub(super) woken_in_vain: Cell<bool>,
@@ -73,6 +82,10 @@ impl Worker {
             high_in_a_row: Cell::new(0),
             searching: Cell::new(false),
             dispatching: Cell::new(false),
+            gathered: RefCell::default(),
+            running: Cell::new(ptr::null()),
+            yielded: Cell::new(ptr::null()),
+            yielded_tasks: RefCell::default(),
             given_up: Cell::new(false),
             deferred: RefCell::new(Vec::new()),
             upkeep: Upkeep::new(shared),
@@ -265,6 +278,7 @@ impl Worker {
         let shard = self.shard();
         let polls = shard.polls_begun.load(Ordering::Relaxed);
         shard.polls_begun.store(polls + 1, Ordering::Relaxed);
+        self.running.set(runnable.as_ptr().as_ptr().cast());
         if self.shared().config.observes_polls {
             return self.run_observed(runnable);
         }
@@ -283,9 +297,12 @@ impl Worker {
         if runnable.header().priority() != Priority::Normal {
             return self.push_lane(runnable);
         }
-        let hot = hot && !self.dispatching.get() && !self.shared().config.disable_lifo_slot;
         let shard = self.shard();
         shard.counters.scheduled_locally.add(1);
+        if self.dispatching.get() {
+            return self.gathered.borrow_mut().push_back(runnable);
+        }
+        let hot = hot && !self.shared().config.disable_lifo_slot;
         // SAFETY: this thread owns the shard.
         match unsafe { shard.ring.push_back(runnable, hot) } {
             // A single hot task is this worker's next; should it not get to it, the watch sees that.
@@ -293,6 +310,17 @@ impl Worker {
             Ok(_) => self.notify(),
             Err(runnable) => self.overflow(runnable),
         }
+    }
+
+    /// Adds a task that was woken during its own poll. If it yielded, it waits for the driver's turn.
+    #[inline]
+    pub(super) fn push_again(&self, runnable: Runnable) {
+        let task: *const () = runnable.as_ptr().as_ptr().cast();
+        if ptr::eq(self.yielded.get(), task) && !self.given_up.get() {
+            self.yielded.set(ptr::null());
+            return self.yielded_tasks.borrow_mut().push_back(runnable);
+        }
+        self.push(runnable, false);
     }
 
     /// The ring is full: its older half goes to the relay in one piece, where idle workers find it.
@@ -333,7 +361,7 @@ impl Worker {
 
     /// Lets the driver have a look, then wakes those who asked to wait for that. Whether there were any.
     pub(super) fn wake_deferred(&self) -> bool {
-        if self.deferred.borrow().is_empty() {
+        if self.deferred.borrow().is_empty() && self.yielded_tasks.borrow().is_empty() {
             return false;
         }
         self.upkeep.turn_driver(self);
@@ -342,6 +370,9 @@ impl Worker {
     }
 
     pub(super) fn drain_deferred(&self) {
+        let yielded = self.yielded_tasks.take();
+        self.shard().counters.scheduled_locally.add(yielded.len() as u64);
+        self.keep(yielded);
         // Taken out whole: a waker is user code and may defer again.
         let mut wakers = std::mem::take(&mut *self.deferred.borrow_mut());
         for waker in wakers.drain(..) {
@@ -367,6 +398,12 @@ impl Worker {
         context::take_back_worker(self, self.shard);
     }
 
+    /// Drops the wakes that nobody will wait for any more. For shutdown.
+    pub(super) fn drop_deferred(&self) {
+        drop(self.yielded_tasks.take());
+        drop(self.deferred.take());
+    }
+
     /// Runs `wake`, which makes tasks runnable here, and wakes another worker at the end if there is enough for two.
     pub(super) fn dispatch(&self, wake: impl FnOnce()) {
         self.gather(wake);
@@ -377,16 +414,17 @@ impl Worker {
 
     /// Runs `wake`, which makes tasks runnable here, without waking anybody.
     pub(super) fn gather(&self, wake: impl FnOnce()) {
-        struct Done<'a>(&'a Cell<bool>);
+        struct Gathered<'a>(&'a Worker);
 
-        impl Drop for Done<'_> {
+        impl Drop for Gathered<'_> {
             fn drop(&mut self) {
-                self.0.set(false);
+                self.0.keep(self.0.gathered.take());
+                self.0.dispatching.set(false);
             }
         }
 
         self.dispatching.set(true);
-        let _done = Done(&self.dispatching);
+        let _gathered = Gathered(self);
         wake();
     }
 }
@@ -394,6 +432,12 @@ impl Worker {
 impl Host for Worker {
     fn defer(&self, waker: &Waker) {
         if self.given_up.get() {
+            return waker.wake_by_ref();
+        }
+        // The usual case: the task that is running, by its own waker. It is marked as woken, and comes back by way of `push_again` when its
+        // poll ends: no clone, and one push for all who yield.
+        if crate::task::is_waker_of(waker, self.running.get()) {
+            self.yielded.set(self.running.get());
             return waker.wake_by_ref();
         }
         // A task that yields in several branches of one poll is woken once.

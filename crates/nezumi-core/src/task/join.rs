@@ -1,6 +1,6 @@
 //! The right to a task's output.
 
-use super::state::State;
+use super::state::{OnJoinDrop, State};
 use super::{AbortHandle, Header, Id, JoinError, TaskRef};
 use nezumi_wake::coop;
 use std::fmt;
@@ -120,7 +120,13 @@ impl<T> JoinHandle<T> {
         }
         match state.give_join_waker() {
             Ok(()) => Poll::Pending,
-            Err(_) => Poll::Ready(()),
+            Err(_) => {
+                // Nobody will wake it, and it shall not wait for the end of the task's memory.
+                // SAFETY: as above.
+                let waker = header.join_waker.with_mut(|place| unsafe { (*place).take() });
+                drop(waker);
+                Poll::Ready(())
+            }
         }
     }
 
@@ -157,17 +163,21 @@ impl<T> Drop for JoinHandle<T> {
             let _ = task.into_header();
             return;
         }
-        let todo = task.state.drop_join();
-        if todo.drop_output {
-            let header = task.as_ptr();
-            // SAFETY: the task is complete, and we have just given up the join interest.
-            unsafe { (header.as_ref().vtable.drop_output)(header) };
+        if task.state.load().is_complete() || task.state.drop_join() == OnJoinDrop::Complete {
+            let header = task.into_header();
+            // SAFETY: the task is complete and the join interest is ours: so is the output, which may have been taken. Then the interest goes,
+            // and the reference with it. A waker that is still in its field goes with the task.
+            unsafe {
+                (header.as_ref().vtable.drop_output)(header);
+                if header.as_ref().state.drop_join_of_complete() {
+                    (header.as_ref().vtable.dealloc)(header);
+                }
+            }
+            return;
         }
-        if todo.drop_waker {
-            // SAFETY: row `join waker`: the field is the handle's, which ends here.
-            let waker = task.join_waker.with_mut(|waker| unsafe { (*waker).take() });
-            drop(waker);
-        }
+        // SAFETY: row `join waker`: the field is the handle's, which ends here.
+        let waker = task.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+        drop(waker);
     }
 }
 

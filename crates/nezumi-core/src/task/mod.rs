@@ -47,6 +47,8 @@ pub use join::JoinHandle;
 pub(crate) use registry::Registry;
 pub(crate) use runnable::{Runnable, TaskRef};
 
+pub(crate) use waker::is_waker_of;
+
 use std::future::Future;
 use std::panic::Location;
 

@@ -154,6 +154,14 @@ unsafe fn complete<F: Future, S: Schedule>(task: NonNull<Header>) {
     let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
     cell.scheduler.terminated(&cell.header);
     let released = cell.scheduler.release(&cell.header);
+    let refs = refs_at_completion::<S>(released);
+    if let Some(after) = cell.header.state.complete_and_drop_refs(refs) {
+        if after.is_unreferenced() {
+            // SAFETY: these were the last references.
+            unsafe { (cell.header.vtable.dealloc)(task) };
+        }
+        return;
+    }
     let after = cell.header.state.complete();
     if !after.is_join_interested() {
         // SAFETY: nobody has the join interest, so the output is ours.
@@ -168,7 +176,7 @@ unsafe fn complete<F: Future, S: Schedule>(task: NonNull<Header>) {
             }
         }));
     }
-    if cell.header.state.drop_refs(refs_at_completion::<S>(released)) {
+    if cell.header.state.drop_refs(refs) {
         // SAFETY: these were the last references.
         unsafe { (cell.header.vtable.dealloc)(task) };
     }

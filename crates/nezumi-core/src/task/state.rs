@@ -87,11 +87,11 @@ pub(crate) enum OnStop {
 /// When a join handle is dropped.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct OnJoinDrop {
-    /// The output is there and nobody will fetch it: it is the handle's to drop.
-    pub(crate) drop_output: bool,
-    /// The waker field is the handle's, to be emptied.
-    pub(crate) drop_waker: bool,
+pub(crate) enum OnJoinDrop {
+    /// The task is complete, and the interest still stands: the output is the handle's to drop, then the interest with the reference.
+    Complete,
+    /// The interest is gone, and the waker field is the handle's, to be emptied; then the reference is to be dropped.
+    DropWaker,
 }
 
 impl Snapshot {
@@ -119,6 +119,10 @@ impl Snapshot {
 
     fn refs(self) -> usize {
         self.0 / REF_ONE
+    }
+
+    pub(crate) fn is_unreferenced(self) -> bool {
+        self.refs() == 0
     }
 
     pub(crate) fn is_complete(self) -> bool {
@@ -198,10 +202,9 @@ impl Snapshot {
     fn drop_join(self) -> (Self, OnJoinDrop) {
         debug_assert!(self.has(JOIN_INTEREST));
         if self.has(COMPLETE) {
-            let drop_waker = !self.has(JOIN_WAKER);
-            return (self.without(JOIN_INTEREST), OnJoinDrop { drop_output: true, drop_waker });
+            return (self, OnJoinDrop::Complete);
         }
-        (self.without(JOIN_INTEREST | JOIN_WAKER), OnJoinDrop { drop_output: false, drop_waker: true })
+        (self.without(JOIN_INTEREST | JOIN_WAKER), OnJoinDrop::DropWaker)
     }
 }
 
@@ -278,6 +281,30 @@ impl State {
         let next = (fresh - REF_ONE) & !JOIN_INTEREST;
         // Release: the handle is done with the task.
         self.0.compare_exchange(fresh, next, Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
+    /// Gives up the interest in the output of a complete task together with the handle's reference: one read-modify-write. Whether it was the
+    /// last reference.
+    #[inline]
+    #[must_use]
+    pub(crate) fn drop_join_of_complete(&self) -> bool {
+        // AcqRel: as in `drop_refs`. The bit is set, and only the handle clears it, so that the subtraction borrows nothing.
+        let before = Snapshot(self.0.fetch_sub(REF_ONE + JOIN_INTEREST, Ordering::AcqRel));
+        debug_assert!(before.has(JOIN_INTEREST) && before.has(COMPLETE));
+        before.refs() == 1
+    }
+
+    /// From `RUNNING` to `COMPLETE`, and `refs` references fewer, where no join waker waits: the usual end of a task. The state after, or
+    /// `None` if there is a waker to wake, or an output to drop, first.
+    #[inline]
+    pub(crate) fn complete_and_drop_refs(&self, refs: usize) -> Option<Snapshot> {
+        let now = Snapshot(self.0.load(Ordering::Relaxed));
+        if now.has(JOIN_WAKER) || !now.has(JOIN_INTEREST) {
+            return None;
+        }
+        let next = (now.0 ^ (RUNNING | COMPLETE)) - refs * REF_ONE;
+        // AcqRel: as in `complete` and `drop_refs`.
+        self.0.compare_exchange(now.0, next, Ordering::AcqRel, Ordering::Relaxed).ok().map(|_| Snapshot(next))
     }
 
     /// Gives up the interest in the output. The handle's reference is still to be dropped.
@@ -366,8 +393,8 @@ mod tests {
         let done = state.complete();
         assert!(done.is_complete() && !done.is_running() && done.is_join_interested());
         assert!(!state.drop_refs(2));
-        assert_eq!(state.drop_join(), OnJoinDrop { drop_output: true, drop_waker: true });
-        assert!(state.drop_refs(1));
+        assert_eq!(state.drop_join(), OnJoinDrop::Complete);
+        assert!(state.drop_join_of_complete());
     }
 
     #[test]
@@ -429,6 +456,6 @@ mod tests {
         state.give_join_waker().unwrap();
         assert!(state.complete().is_join_waker_set());
         assert!(state.take_join_waker().is_err());
-        assert_eq!(state.drop_join(), OnJoinDrop { drop_output: true, drop_waker: false });
+        assert_eq!(state.drop_join(), OnJoinDrop::Complete);
     }
 }

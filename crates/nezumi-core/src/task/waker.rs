@@ -30,6 +30,12 @@ pub(super) fn borrowed(task: NonNull<Header>) -> Borrowed {
     Borrowed(ManuallyDrop::new(unsafe { Waker::new(task.as_ptr().cast(), &VTABLE) }))
 }
 
+/// Whether `waker` is of the task at this address.
+#[inline]
+pub(crate) fn is_waker_of(waker: &Waker, task: *const ()) -> bool {
+    std::ptr::eq(waker.data(), task) && std::ptr::eq(waker.vtable(), &VTABLE)
+}
+
 /// # Safety
 ///
 /// `data` is of a waker of this table.
