@@ -49,8 +49,8 @@ mod with_rt {
     /// none is left, they all answer `Pending`, so that the task comes back to its scheduler, which runs the others and
     /// then comes back. That is why a task whose socket always has more to read does not keep its thread for ever.
     ///
-    /// A future made of other parts takes part by [`cooperative`] or [`poll_proceed`]; a loop that computes by
-    /// [`consume_budget`]; and [`unconstrained`] turns it off.
+    /// A future made of other parts takes part by [`cooperative`](coop::cooperative) or [`poll_proceed`](coop::poll_proceed); a loop that computes by
+    /// [`consume_budget`](coop::consume_budget); and [`unconstrained`](coop::unconstrained) turns it off.
     pub mod coop {
         #[doc(inline)]
         pub use nezumi_wake::coop::{
