@@ -117,11 +117,15 @@ fn keep_tests_only(manifest: &mut Table, suite: &Suite, implementation: Implemen
             }
         }
     }
-    // The tests ask for features by name.
+    // The tests ask for features by name. What a feature stands for in the library, other than features, is not theirs.
     let mut features: Table =
         suite.features.iter().map(|name| ((*name).to_owned(), Value::Array(vec![]))).collect();
-    for name in manifest.get("features").and_then(Value::as_table).into_iter().flat_map(Table::keys) {
-        features.insert(name.clone(), Value::Array(Vec::new()));
+    let published = manifest.get("features").and_then(Value::as_table).cloned().unwrap_or_default();
+    for (name, of) in &published {
+        let of = of.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let of =
+            of.filter(|other| published.contains_key(*other)).map(|other| Value::String(other.to_owned()));
+        features.insert(name.clone(), Value::Array(of.collect()));
     }
     manifest.insert("features".to_owned(), Value::Table(features));
     if let Some(all) = manifest.get_mut("test").and_then(Value::as_array_mut) {

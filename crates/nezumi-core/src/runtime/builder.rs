@@ -3,7 +3,8 @@
 use super::hooks::Hooks;
 use super::seed::Seeds;
 use super::{
-    Config, Flavor, Handle, HistogramConfiguration, LocalOptions, LocalRuntime, RngSeed, Runtime, TaskMeta,
+    Config, Flavor, Handle, HistogramConfiguration, HistogramScale, LocalOptions, LocalRuntime, RngSeed,
+    Runtime, TaskMeta,
 };
 use crate::blocking;
 use crate::driver::Driver;
@@ -65,7 +66,8 @@ pub struct Builder {
     unhandled_panic: UnhandledPanic,
     seed: Option<RngSeed>,
     hooks: Hooks,
-    poll_time_histogram: Option<HistogramConfiguration>,
+    measure_poll_times: bool,
+    poll_times: HistogramConfiguration,
 }
 
 impl Builder {
@@ -104,7 +106,8 @@ impl Builder {
             unhandled_panic: UnhandledPanic::Ignore,
             seed: None,
             hooks: Hooks::default(),
-            poll_time_histogram: None,
+            measure_poll_times: false,
+            poll_times: HistogramConfiguration::default(),
         }
     }
 
@@ -369,16 +372,51 @@ impl Builder {
 
     /// Measures how long each poll takes, for [`RuntimeMetrics`](super::RuntimeMetrics). Costs two looks at the clock per poll.
     pub fn enable_metrics_poll_time_histogram(&mut self) -> &mut Self {
-        self.poll_time_histogram.get_or_insert_default();
+        self.measure_poll_times = true;
         self
     }
 
-    /// The buckets of [`enable_metrics_poll_time_histogram`](Self::enable_metrics_poll_time_histogram).
+    /// The buckets of [`enable_metrics_poll_time_histogram`](Self::enable_metrics_poll_time_histogram), which this does not
+    /// turn on. By default ten of 100 µs.
     pub fn metrics_poll_time_histogram_configuration(
         &mut self,
         configuration: HistogramConfiguration,
     ) -> &mut Self {
-        self.poll_time_histogram = Some(configuration);
+        self.poll_times = configuration;
+        self
+    }
+
+    #[doc(hidden)]
+    #[deprecated = "renamed to `enable_metrics_poll_time_histogram`"]
+    pub fn enable_metrics_poll_count_histogram(&mut self) -> &mut Self {
+        self.enable_metrics_poll_time_histogram()
+    }
+
+    /// Whether the buckets grow.
+    #[deprecated = "use `metrics_poll_time_histogram_configuration`"]
+    pub fn metrics_poll_count_histogram_scale(&mut self, histogram_scale: HistogramScale) -> &mut Self {
+        self.poll_times.set_scale(histogram_scale);
+        self
+    }
+
+    /// How wide the first bucket is.
+    ///
+    /// # Panics
+    ///
+    /// When it is zero, or more than a second.
+    #[track_caller]
+    #[deprecated = "use `metrics_poll_time_histogram_configuration`"]
+    pub fn metrics_poll_count_histogram_resolution(&mut self, resolution: Duration) -> &mut Self {
+        assert!(!resolution.is_zero(), "the resolution must be more than 0");
+        assert!(resolution <= Duration::from_secs(1), "the resolution must be a second at the most");
+        self.poll_times.set_width(resolution);
+        self
+    }
+
+    /// How many buckets there are.
+    #[deprecated = "use `metrics_poll_time_histogram_configuration`"]
+    pub fn metrics_poll_count_histogram_buckets(&mut self, buckets: usize) -> &mut Self {
+        self.poll_times.set_count(buckets);
         self
     }
 
@@ -484,9 +522,9 @@ impl Builder {
             affinity: self.affinity.clone(),
             observes_polls: hooks.before_poll.is_some()
                 || hooks.after_poll.is_some()
-                || self.poll_time_histogram.is_some(),
+                || self.measure_poll_times,
             hooks,
-            poll_time_histogram: self.poll_time_histogram.clone(),
+            poll_time_histogram: self.measure_poll_times.then(|| self.poll_times.clone()),
             seeds: Seeds::new(&self.seed.clone().unwrap_or_else(RngSeed::random)),
         }
     }

@@ -239,6 +239,36 @@ impl RuntimeMetrics {
         self.shard(worker).poll_times().map_or(0, |times| times.count(bucket))
     }
 
+    #[doc(hidden)]
+    #[deprecated = "renamed to `poll_time_histogram_enabled`"]
+    #[must_use]
+    pub fn poll_count_histogram_enabled(&self) -> bool {
+        self.poll_time_histogram_enabled()
+    }
+
+    #[doc(hidden)]
+    #[deprecated = "renamed to `poll_time_histogram_num_buckets`"]
+    #[must_use]
+    pub fn poll_count_histogram_num_buckets(&self) -> usize {
+        self.poll_time_histogram_num_buckets()
+    }
+
+    #[doc(hidden)]
+    #[deprecated = "renamed to `poll_time_histogram_bucket_range`"]
+    #[track_caller]
+    #[must_use]
+    pub fn poll_count_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
+        self.poll_time_histogram_bucket_range(bucket)
+    }
+
+    #[doc(hidden)]
+    #[deprecated = "renamed to `poll_time_histogram_bucket_count`"]
+    #[track_caller]
+    #[must_use]
+    pub fn poll_count_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
+        self.poll_time_histogram_bucket_count(worker, bucket)
+    }
+
     /// How many descriptors have been registered with the I/O driver.
     #[must_use]
     pub fn io_driver_fd_registered_count(&self) -> u64 {

@@ -20,7 +20,9 @@ pub(crate) use config::{Config, Flavor};
 pub(crate) use handle::NO_RUNTIME;
 pub use handle::{EnterGuard, Handle, TryCurrentError};
 pub(crate) use histogram::Histogram;
-pub use histogram::HistogramConfiguration;
+pub use histogram::{
+    HistogramConfiguration, HistogramScale, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
+};
 pub use hooks::TaskMeta;
 pub use id::Id;
 pub(crate) use local::spawn_on_current as spawn_local_on_current;
