@@ -17,7 +17,7 @@
 
 #[doc(inline)]
 pub use nezumi_core::runtime::{
-    Builder, EnterGuard, Handle, HistogramConfiguration, Id, LocalOptions, LocalRuntime, RngSeed, Runtime,
-    RuntimeFlavor, RuntimeMetrics, TaskMeta, TryCurrentError, UnhandledPanic, is_rt_shutdown_err,
-    worker_index,
+    Builder, EnterGuard, Handle, HistogramConfiguration, HistogramScale, Id, InvalidHistogramConfiguration,
+    LocalOptions, LocalRuntime, LogHistogram, LogHistogramBuilder, RngSeed, Runtime, RuntimeFlavor,
+    RuntimeMetrics, TaskMeta, TryCurrentError, UnhandledPanic, is_rt_shutdown_err, worker_index,
 };

@@ -8,7 +8,13 @@
 //! # }
 //! ```
 
+#[doc(inline)]
+pub use nezumi_os::signal::ctrl_c;
 
 #[cfg(unix)]
 #[doc(inline)]
-pub use nezumi_os::signal::{ctrl_c, unix};
+pub use nezumi_os::signal::unix;
+
+#[cfg(windows)]
+#[doc(inline)]
+pub use nezumi_os::signal::windows;
