@@ -2,7 +2,7 @@
 //!
 //! Promise: every way to end has its own exit code, and every message on the way says what to do about it.
 
-use crate::config::{Config, Log};
+use crate::config::{Config, Log, Problems};
 use crate::serve::{Drained, Gateway};
 use crate::{demo, descriptors, log};
 use clap::{Parser, Subcommand};
@@ -77,14 +77,14 @@ fn check(path: &Path) -> ExitCode {
             );
             ExitCode::SUCCESS
         }
-        Err(problems) => fail(WRONG, problems),
+        Err(problems) => wrong(&problems),
     }
 }
 
 fn serve(path: &Path, workers: Option<u16>) -> ExitCode {
     let config = match Config::load(path) {
         Ok(config) => config,
-        Err(problems) => return fail(WRONG, problems),
+        Err(problems) => return wrong(&problems),
     };
     let _log = log::start(&config.log);
     let descriptors = descriptors::raise_limit();
@@ -148,6 +148,13 @@ pub(crate) fn runtime(workers: Option<usize>) -> io::Result<Runtime> {
         builder.worker_threads(workers);
     }
     builder.thread_name("gateway").enable_all().build()
+}
+
+fn wrong(problems: &Problems) -> ExitCode {
+    let count = problems.list().len();
+    let noun = if count == 1 { "problem" } else { "problems" };
+    eprintln!("{problems}");
+    fail(WRONG, format!("{count} {noun} in the configuration"))
 }
 
 fn fail(code: u8, message: impl Display) -> ExitCode {

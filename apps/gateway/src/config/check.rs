@@ -10,11 +10,11 @@ use super::reader::{Reader, Section};
 use super::{Config, Group, HostHeader, HostPattern, Listener, Log, MetricsFor, Protocol, Route, Server};
 use http::HeaderValue;
 use http::uri::Authority;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 use toml::Spanned;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{LevelFilter, Targets};
 
 const MANY: usize = 1_000_000;
 
@@ -46,7 +46,7 @@ fn each<T: Claim>(
 ) -> Vec<T> {
     let sections = root.sections(name);
     if sections.is_empty() && !root.has(name) {
-        root.problem_here(
+        root.problem_of_file(
             format!("there is no [[{name}]]"),
             format!("add at least one [[{name}]]; gateway.example.toml shows every key"),
         );
@@ -108,12 +108,12 @@ fn log(section: Option<Section<'_, '_>>) -> Log {
     let mut log = Log { level: "info".to_owned(), json: false, access: true };
     if let Some(section) = section {
         if let Some(level) = section.text("level") {
-            match level.get_ref().parse::<Targets>() {
-                Ok(_) => log.level = level.into_inner(),
-                Err(error) => section.problem(
+            match are_levels(level.get_ref()) {
+                true => log.level = level.into_inner(),
+                false => section.problem(
                     "level",
                     level.span(),
-                    format!("\"{}\" is no list of levels: {error}", level.get_ref()),
+                    format!("\"{}\" is no list of levels", level.get_ref()),
                     "write \"error\", \"warn\", \"info\", \"debug\" or \"trace\", also by target: \"info,hyper=warn\"",
                 ),
             }
@@ -123,6 +123,13 @@ fn log(section: Option<Section<'_, '_>>) -> Log {
         section.finish();
     }
     log
+}
+
+/// Whether `text` names a level, or levels by target. (On its own a word that is no level would count as a target.)
+fn are_levels(text: &str) -> bool {
+    let level =
+        |part: &str| part.rsplit('=').next().is_some_and(|level| level.parse::<LevelFilter>().is_ok());
+    text.split(',').map(str::trim).all(level) && text.parse::<Targets>().is_ok()
 }
 
 fn listener(section: &Section<'_, '_>) -> Listener {
@@ -203,7 +210,9 @@ fn route(section: &Section<'_, '_>, groups: &[Group]) -> Route {
 fn find(section: &Section<'_, '_>, name: &Spanned<String>, groups: &[Group]) -> Option<usize> {
     let found = groups.iter().position(|group| group.name == *name.get_ref());
     if found.is_none() {
-        let names = groups.iter().map(|group| format!("\"{}\"", group.name)).collect::<Vec<_>>();
+        let names = groups.iter().map(|group| group.name.as_str()).filter(|name| !name.is_empty());
+        let names =
+            names.collect::<BTreeSet<_>>().into_iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>();
         let mend = match names.as_slice() {
             [] => format!("add an [[upstream]] with name = \"{}\"", name.get_ref()),
             names => format!("name {}, or add an [[upstream]] called that", names.join(" or ")),

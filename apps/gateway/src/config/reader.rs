@@ -39,13 +39,23 @@ impl<'a> Reader<'a> {
         errors.is_empty().then_some(document)
     }
 
-    pub(super) fn problem(&self, at: usize, key: &str, what: impl Into<String>, mend: impl Into<String>) {
+    /// Says that what stands at byte `at` is wrong.
+    fn problem(&self, at: usize, key: &str, what: impl Into<String>, mend: impl Into<String>) {
+        self.note(self.line(at), key, what.into(), mend.into());
+    }
+
+    /// Says that the file as a whole is wrong.
+    fn problem_of_file(&self, what: impl Into<String>, mend: impl Into<String>) {
+        self.note(0, "", what.into(), mend.into());
+    }
+
+    fn note(&self, line: usize, key: &str, what: String, mend: String) {
         self.problems.borrow_mut().push(Problem {
             file: self.file.to_owned(),
-            line: self.line(at),
+            line,
             key: key.to_owned(),
-            what: what.into(),
-            mend: mend.into(),
+            what,
+            mend,
         });
     }
 
@@ -225,6 +235,11 @@ impl<'r, 'a> Section<'r, 'a> {
     /// Says that the section itself is wrong.
     pub(super) fn problem_here(&self, what: impl Into<String>, mend: impl Into<String>) {
         self.reader.problem(self.span.start, self.name, what, mend);
+    }
+
+    /// Says that the file as a whole is wrong.
+    pub(super) fn problem_of_file(&self, what: impl Into<String>, mend: impl Into<String>) {
+        self.reader.problem_of_file(what, mend);
     }
 
     /// Every key has been asked for: whatever else stands in the table is unknown.

@@ -1,20 +1,16 @@
 //! Whom the gateway asks, and over which connection.
 
-use crate::harness::{Client, Proxy, Server, exchange, get, group, until};
+use crate::harness::{Client, Place, Proxy, Server, exchange, get, group, until};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use http_body_util::Empty;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 fn route(group: String) -> String {
     group + "[[route]]\nupstream = \"g\"\n"
-}
-
-/// An address where nobody listens.
-async fn nowhere() -> String {
-    Server::named("gone").await.to_string()
 }
 
 async fn counts(proxy: &Proxy, requests: usize) -> BTreeMap<String, usize> {
@@ -52,27 +48,30 @@ async fn a_connection_serves_one_exchange_after_the_other() {
     server.until_open(0).await;
 }
 
+async fn answering_b(mut stream: TcpStream) {
+    let mut request = [0; 1024];
+    while stream.read(&mut request).await.is_ok_and(|count| count > 0) {
+        if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nb / ").await.is_err() {
+            return;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_is_passed_over_and_found_again() {
-    let (a, b) = (Server::named("a").await, Server::named("b").await);
-    let address = b.address;
-    let proxy = Proxy::start("", &route(group(&[&a, &b], "retry_after = \"50ms\"")));
+    let (a, place) = (Server::named("a").await, Place::reserve());
+    let b = Server::raw_at(place.address, answering_b).await;
+    let proxy = Proxy::start("", &route(group(&[&a, &place], "retry_after = \"50ms\"")));
     assert_eq!(counts(&proxy, 4).await.len(), 2);
     drop(b);
+    let member = format!("{{upstream=\"g\",member=\"{place}\"}}");
+    proxy.until_metric(&format!("gateway_member_connections{member}"), 0.0).await;
     // Not one request fails: none was sent to the server that is gone.
     assert_eq!(counts(&proxy, 20).await, BTreeMap::from([("a".to_owned(), 20)]));
-    let up = format!("gateway_member_up{{upstream=\"g\",member=\"{address}\"}}");
+    let up = format!("gateway_member_up{member}");
     assert_eq!(proxy.metric(&up).await, 0.0);
 
-    let _b = Server::raw_at(address, |mut stream| async move {
-        let mut request = [0; 1024];
-        while stream.read(&mut request).await.is_ok_and(|count| count > 0) {
-            if stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nb / ").await.is_err() {
-                return;
-            }
-        }
-    })
-    .await;
+    let _b = Server::raw_at(place.address, answering_b).await;
     until("the server to be found again", async || counts(&proxy, 2).await.len() == 2).await;
     assert_eq!(proxy.metric(&up).await, 1.0);
     proxy.stop().await;
@@ -80,17 +79,16 @@ async fn a_server_that_dies_is_passed_over_and_found_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn if_no_member_is_there_the_answer_is_502_until_one_is() {
-    let (first, second) = (nowhere().await, nowhere().await);
+    let (first, second) = (Place::reserve(), Place::reserve());
     let proxy = Proxy::start("", &route(group(&[&first, &second], "retry_after = \"1h\"")));
     for _ in 0..3 {
         let answer = get(proxy.address, "/").await;
         assert_eq!(answer.status, StatusCode::BAD_GATEWAY);
         assert_eq!(answer.body, "502 Bad Gateway: no server of route \"/\" can be reached\n");
     }
-    let address = second.parse().expect("an address");
-    let _back = Server::raw_at(address, |mut stream| async move {
-        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+    let _back = Server::raw_at(second.address, |mut stream| async move {
         let _ = stream.read(&mut [0; 1024]).await;
+        let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
         let _ = stream.read(&mut [0; 1024]).await;
     })
     .await;

@@ -162,11 +162,12 @@ async fn requests_sent_at_once_are_answered_in_order() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_response_before_the_end_of_the_request_arrives() {
-    // Refuses without reading.
-    let server = Server::http1(|_: Request<Incoming>| async {
-        let mut response = text("not for you");
-        *response.status_mut() = StatusCode::FORBIDDEN;
-        response
+    // Refuses when it has the head, and only then reads the rest.
+    let server = Server::raw(|mut stream| async move {
+        let mut buffer = vec![0; 1024];
+        let _ = stream.read(&mut buffer).await;
+        let _ = stream.write_all(b"HTTP/1.1 403 Forbidden\r\ncontent-length: 11\r\n\r\nnot for you").await;
+        while stream.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
     })
     .await;
     let proxy = Proxy::to(&[&server], "");

@@ -1,11 +1,14 @@
 //! HTTP/2, before and behind the gateway.
 
-use crate::harness::{Client, Proxy, Server, get, group, soon, text, to, until};
+use crate::harness::{Client, Place, Proxy, Server, get, group, soon, text, to, until};
 use bytes::Bytes;
 use gateway::serve::Drained;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -75,10 +78,7 @@ async fn trailers_pass_over_http2() {
     let proxy = Proxy::start("", &config);
     let mut trailers = HeaderMap::new();
     trailers.insert("grpc-status", HeaderValue::from_static("0"));
-    let pieces = [
-        Ok::<_, std::convert::Infallible>(Frame::data(Bytes::from_static(b"x"))),
-        Ok(Frame::trailers(trailers)),
-    ];
+    let pieces = [Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))), Ok(Frame::trailers(trailers))];
     let request = Request::builder().method(Method::POST).uri("http://any.example/").header("te", "trailers");
     let mut client = Client::http2(proxy.address).await;
     let answer =
@@ -88,26 +88,26 @@ async fn trailers_pass_over_http2() {
     proxy.stop().await;
 }
 
+/// Answers with `body`, over HTTP/2.
+async fn serving(stream: TcpStream, body: &'static str) {
+    let service = service_fn(move |_| async move { Ok::<_, Infallible>(text(body)) });
+    let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_http1_client_reaches_an_http2_server_that_comes_and_goes() {
-    let server = telling().await;
-    let address = server.address;
+    let place = Place::reserve();
+    let server = Server::raw_at(place.address, |stream| serving(stream, "first")).await;
     let config =
-        group(&[&server], "protocol = \"http2\"\nretry_after = \"20ms\"") + "[[route]]\nupstream = \"g\"";
+        group(&[&place], "protocol = \"http2\"\nretry_after = \"20ms\"") + "[[route]]\nupstream = \"g\"";
     let proxy = Proxy::start("", &config);
-    assert_eq!(get(proxy.address, "/x").await.body, "GET http://any.example/x None");
+    assert_eq!(get(proxy.address, "/").await.body, "first");
     drop(server);
     until("the gateway to notice", async || get(proxy.address, "/").await.status == StatusCode::BAD_GATEWAY)
         .await;
-    let _back = Server::raw_at(address, |stream| async move {
-        let service = hyper::service::service_fn(|_| async {
-            Ok::<_, std::convert::Infallible>(Response::new(Full::new(Bytes::from_static(b"back"))))
-        });
-        let builder = hyper::server::conn::http2::Builder::new(hyper_util::rt::TokioExecutor::new());
-        let _ = builder.serve_connection(hyper_util::rt::TokioIo::new(stream), service).await;
-    })
-    .await;
-    until("the server to be found again", async || get(proxy.address, "/").await.body == "back").await;
+    let _back = Server::raw_at(place.address, |stream| serving(stream, "second")).await;
+    until("the server to be found again", async || get(proxy.address, "/").await.body == "second").await;
     proxy.stop().await;
 }
 
@@ -186,12 +186,14 @@ async fn a_drain_finishes_the_streams_under_way() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_that_stops_reading_is_cut_off() {
-    let server = Server::http1(|_: Request<Incoming>| async { text(vec![b'x'; 32 << 20]) }).await;
-    let proxy = Proxy::to(&[&server], "total_timeout = \"100ms\"\nmax_concurrency = 1");
+    let server = Server::http1(|_: Request<Incoming>| async { text(vec![b'x'; 8 << 20]) }).await;
+    let proxy = Proxy::to(&[&server], "total_timeout = \"1s\"\nmax_concurrency = 1");
     let mut client = Client::http2(proxy.address).await;
     let response = client.head(ask("/")).await.expect("a head");
+    assert_eq!(response.status(), StatusCode::OK);
     proxy.until_metric("gateway_requests_in_flight{route=\"r\"}", 0.0).await;
     server.until_open(0).await;
-    assert!(soon("the end", response.into_body().collect()).await.is_err(), "not taken for whole");
+    let end = soon("the end", response.into_body().collect()).await;
+    assert!(end.is_err(), "taken for whole with {} bytes", end.map_or(0, |body| body.to_bytes().len()));
     proxy.stop().await;
 }

@@ -38,9 +38,10 @@ const GET: &[u8] = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_stops_reading_is_cut_off() {
     let server = endless().await;
-    let proxy = Proxy::to(&[&server], "total_timeout = \"200ms\"\nmax_concurrency = 1");
+    let proxy = Proxy::to(&[&server], "total_timeout = \"1s\"\nmax_concurrency = 1");
     let mut client = TcpStream::connect(proxy.address).await.expect("it listens");
     client.write_all(GET).await.expect("sent");
+    proxy.until_metric("gateway_requests_in_flight{route=\"r\"}", 1.0).await;
     let busy = get(proxy.address, "/");
     assert_eq!(busy.await.status, StatusCode::SERVICE_UNAVAILABLE, "the slot is taken");
     server.until_open(0).await;
@@ -58,7 +59,7 @@ async fn a_response_that_takes_too_long_is_broken_off_and_not_taken_for_whole() 
         Response::new(StreamBody::new(Drip(next)).boxed_unsync())
     })
     .await;
-    let proxy = Proxy::to(&[&server], "total_timeout = \"100ms\"");
+    let proxy = Proxy::to(&[&server], "total_timeout = \"1s\"");
     let answer = raw(proxy.address, GET).await;
     assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
     assert!(answer.contains("drop") && !answer.ends_with("0\r\n\r\n"), "{answer}");
@@ -110,11 +111,11 @@ async fn one_client_too_many_waits_its_turn() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_client_is_let_go() {
     let server = Server::named("a").await;
-    let proxy = Proxy::start("header_timeout = \"100ms\"", &to(&[&server], ""));
+    let proxy = Proxy::start("header_timeout = \"500ms\"", &to(&[&server], ""));
     let start = Instant::now();
     let answer = raw(proxy.address, GET).await;
     assert!(answer.ends_with("a /"), "closed without another word: {answer}");
-    assert!(start.elapsed() >= Duration::from_millis(100));
+    assert!(start.elapsed() >= Duration::from_millis(500));
     proxy.stop().await;
 }
 
@@ -125,12 +126,12 @@ async fn the_time_for_a_response_does_not_run_while_the_client_sends() {
         text(format!("{} bytes", body.len()))
     })
     .await;
-    let proxy = Proxy::to(&[&server], "header_timeout = \"150ms\"");
+    let proxy = Proxy::to(&[&server], "header_timeout = \"600ms\"");
     let mut client = TcpStream::connect(proxy.address).await.expect("it listens");
     let head = b"POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 6\r\n\r\n";
     client.write_all(head).await.expect("sent");
     for byte in b"slowly" {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(150)).await;
         client.write_all(&[*byte]).await.expect("sent");
     }
     let mut answer = String::new();

@@ -1,6 +1,6 @@
 //! Each refusal has its status, and says what is the matter.
 
-use crate::harness::{Answer, Client, Proxy, Server, exchange, get, group, post, raw, soon, text, to};
+use crate::harness::{Answer, Client, Place, Proxy, Server, exchange, get, group, post, raw, soon, text, to};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::Full;
@@ -17,6 +17,14 @@ async fn fine(listener: &str, route: &str) -> (Proxy, Server) {
     let server = Server::named("a").await;
     let proxy = Proxy::start(listener, &to(&[&server], route));
     (proxy, server)
+}
+
+/// A server that reads, and says nothing.
+async fn silent() -> Server {
+    Server::raw(
+        |mut stream| async move { while stream.read(&mut [0; 64]).await.is_ok_and(|count| count > 0) {} },
+    )
+    .await
 }
 
 async fn status(address: SocketAddr, request: &str) -> u16 {
@@ -68,7 +76,7 @@ async fn methods_that_stop_here() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_head_that_comes_too_slowly_is_408() {
-    let (proxy, _server) = fine("header_timeout = \"50ms\"", "").await;
+    let (proxy, _server) = fine("header_timeout = \"500ms\"", "").await;
     for request in ["G", "PRI * HT", "GET / HTTP/1.1\r\nhost: a\r\nx-slow: "] {
         let answer = raw(proxy.address, request).await;
         assert!(answer.starts_with("HTTP/1.1 408 Request Timeout\r\n"), "{request:?}: {answer}");
@@ -87,11 +95,8 @@ async fn a_body_that_stops_coming_is_408() {
     assert!(answer.starts_with("HTTP/1.1 408") || !answer.contains("\r\n0\r\n\r\n"), "{answer}");
     server.until_open(0).await;
 
-    let silent =
-        Server::raw(
-            |mut stream| async move { while stream.read(&mut [0; 64]).await.is_ok_and(|n| n > 0) {} },
-        );
-    let proxy = Proxy::start("body_timeout = \"50ms\"", &to(&[&silent.await], ""));
+    let silent = silent().await;
+    let proxy = Proxy::start("body_timeout = \"50ms\"", &to(&[&silent], ""));
     let answer = raw(proxy.address, request).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "{answer}");
     assert!(answer.ends_with("no more of the request body came for 50ms\n"), "{answer}");
@@ -220,8 +225,8 @@ async fn a_server_that_cannot_be_connected_to_in_time_is_504() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_route_that_leads_back_to_the_gateway_is_508() {
-    // A free port, for a gateway that has itself as its server.
-    let port = Server::named("gone").await.address;
+    // A gateway that has itself as its server.
+    let port = Place::reserve();
     let proxy = Proxy::with(&format!(
         "[[listener]]\naddress = \"{port}\"\n[[upstream]]\nname = \"g\"\nmembers = [\"{port}\"]\n[[route]]\nupstream = \"g\"\n"
     ));

@@ -78,6 +78,30 @@ pub(crate) fn group(members: &[&dyn Display], keys: &str) -> String {
     format!("[[upstream]]\nname = \"g\"\nmembers = [{list}]\n{keys}\n")
 }
 
+/// An address that nobody else takes while this exists: connections are refused until a server of the test listens.
+pub(crate) struct Place {
+    pub(crate) address: SocketAddr,
+    _socket: socket2::Socket,
+}
+
+impl Place {
+    pub(crate) fn reserve() -> Self {
+        use socket2::{Domain, Socket, Type};
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        // Two sockets may have one address as long as only one of them listens.
+        socket.set_reuse_address(true).expect("an option");
+        socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).expect("a free port");
+        let address = socket.local_addr().expect("an address").as_socket().expect("an address");
+        Self { address, _socket: socket }
+    }
+}
+
+impl Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.address.fmt(f)
+    }
+}
+
 /// Waits until `condition` holds.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
     let start = Instant::now();
