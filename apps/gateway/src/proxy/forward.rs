@@ -15,7 +15,7 @@ use super::link::{ConnectError, Lease};
 use super::route::Route;
 use super::upload::{RequestBody, Upload};
 use crate::config::HostHeader;
-use http::header::{CONNECTION, HOST, TE};
+use http::header::HOST;
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderValue, Request, Response, Uri, Version};
 use hyper::body::Incoming;
@@ -131,10 +131,6 @@ fn address(
         *request.version_mut() = Version::HTTP_2;
     } else {
         request.headers_mut().insert(HOST, host.clone());
-        if request.headers().contains_key(TE) {
-            // `te` concerns this connection only, and HTTP/1 wants that said.
-            request.headers_mut().insert(CONNECTION, HeaderValue::from_static("te"));
-        }
         *request.version_mut() = Version::HTTP_11;
     }
     if let Ok(uri) = Uri::from_parts(uri) {

@@ -7,6 +7,7 @@
 //!
 //! Tests: below.
 
+use crate::config::Protocol;
 use http::header::{
     AUTHORIZATION, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, FORWARDED, HOST, HeaderMap,
     HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRANSFER_ENCODING, UPGRADE, VIA,
@@ -78,14 +79,18 @@ pub(super) struct Client<'a> {
     pub(super) trusted: bool,
 }
 
-/// Makes the headers of a client's request those of a request to an upstream server, all but `host`.
-pub(super) fn to_upstream(headers: &mut HeaderMap, client: &Client<'_>) {
+/// Makes the headers of a client's request those of a request to a server that speaks `protocol`, all but `host`.
+pub(super) fn to_upstream(headers: &mut HeaderMap, client: &Client<'_>, protocol: Protocol) {
     let trailers = tokens(headers, &TE).any(|token| token.eq_ignore_ascii_case("trailers"));
     strip_hop_by_hop(headers);
     // The gateway itself asks for the body when it is wanted.
     headers.remove(EXPECT);
     if trailers {
         headers.insert(TE, HeaderValue::from_static("trailers"));
+        if protocol == Protocol::Http1 {
+            // It concerns this connection only, and HTTP/1 wants that said.
+            headers.append(CONNECTION, HeaderValue::from_static("te"));
+        }
     }
     join_cookies(headers);
     forwarded(headers, client);
@@ -168,7 +173,7 @@ pub(super) fn wanted_upgrade(method: &Method, version: Version, headers: &Header
 
 /// Says that the connection goes on with `protocol`.
 pub(super) fn set_upgrade(headers: &mut HeaderMap, protocol: HeaderValue) {
-    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.append(CONNECTION, HeaderValue::from_static("upgrade"));
     headers.insert(UPGRADE, protocol);
 }
 
@@ -208,15 +213,22 @@ mod tests {
     fn te_passes_on_only_trailers() {
         let host = HeaderValue::from_static("a");
         let mut map = headers(&[("te", "gzip, trailers")]);
-        to_upstream(&mut map, &client(&host, false));
-        assert_eq!(map["te"], "trailers");
+        to_upstream(&mut map, &client(&host, false), Protocol::Http1);
+        assert_eq!(
+            (&map["te"], &map["connection"]),
+            (&"trailers".parse().expect("a value"), &"te".parse().expect("a value"))
+        );
+
+        let mut map = headers(&[("te", "trailers")]);
+        to_upstream(&mut map, &client(&host, false), Protocol::Http2);
+        assert!(map.contains_key("te") && !map.contains_key("connection"));
     }
 
     #[test]
     fn a_stranger_cannot_say_where_it_came_from() {
         let host = HeaderValue::from_static("shop.example");
         let mut map = headers(&[("x-forwarded-for", "6.6.6.6"), ("forwarded", "for=6.6.6.6")]);
-        to_upstream(&mut map, &client(&host, false));
+        to_upstream(&mut map, &client(&host, false), Protocol::Http1);
         assert_eq!(map["x-forwarded-for"], "127.0.0.1");
         assert_eq!(map["x-forwarded-host"], "shop.example");
         assert_eq!(map["x-forwarded-proto"], "http");
@@ -232,7 +244,7 @@ mod tests {
             ("x-forwarded-proto", "https"),
             ("x-forwarded-host", "outer"),
         ]);
-        to_upstream(&mut map, &client(&host, true));
+        to_upstream(&mut map, &client(&host, true), Protocol::Http1);
         assert_eq!(map["x-forwarded-for"], "1.1.1.1, 2.2.2.2, 127.0.0.1");
         assert_eq!(map["x-forwarded-proto"], "https");
         assert_eq!(map["x-forwarded-host"], "outer");

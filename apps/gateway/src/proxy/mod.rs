@@ -30,7 +30,7 @@ pub(crate) use link::{is_out_of_descriptors, set_options};
 pub(crate) use response_body::ResponseBody;
 pub(crate) use route::Routes;
 
-use crate::config::{Config, MetricsFor};
+use crate::config::{Config, MetricsFor, Protocol};
 use crate::life::Life;
 use crate::listener::Listener;
 use crate::metrics::{self, RouteFigures};
@@ -177,7 +177,8 @@ async fn pass_on(
     deadline: Option<Instant>,
 ) -> Result<Answer, Failure> {
     let wanted = headers::wanted_upgrade(request.method(), request.version(), request.headers());
-    if wanted.is_some() && route.group.settings.protocol == crate::config::Protocol::Http2 {
+    let protocol = route.group.settings.protocol;
+    if wanted.is_some() && protocol == Protocol::Http2 {
         return Err(Failure::NotSupported("this route goes on over HTTP/2, which takes no upgrades"));
     }
     let client_upgrade = wanted.is_some().then(|| hyper::upgrade::on(&mut request));
@@ -189,9 +190,9 @@ async fn pass_on(
         version: head.version,
         trusted: listener.trust_forwarded,
     };
-    headers::to_upstream(&mut head.headers, &client);
-    if let Some(protocol) = wanted {
-        headers::set_upgrade(&mut head.headers, protocol);
+    headers::to_upstream(&mut head.headers, &client, protocol);
+    if let Some(wanted) = wanted {
+        headers::set_upgrade(&mut head.headers, wanted);
     }
     if head.uri.path() != "*"
         && let Some(target) = head.uri.path_and_query()

@@ -156,36 +156,34 @@ impl<'a> Guard<'a> {
     where
         C: Future<Output = hyper::Result<()>>,
     {
+        let session = self.session;
         let mut drain = pin!(self.life.drain.cancelled());
         let mut cut = pin!(self.life.cut.cancelled());
-        let session = self.session;
         let mut hurry = pin!(session.hurried());
         let mut closing = false;
         poll_fn(|cx| {
-            if cut.as_mut().poll(cx).is_ready() {
-                return Poll::Ready(End::Cut);
-            }
-            if !closing && drain.as_mut().poll(cx).is_ready() {
+            loop {
+                if cut.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(End::Cut);
+                }
+                // Before anything that closes it: a request that has arrived is answered.
+                if let Poll::Ready(end) = connection.as_mut().poll(cx) {
+                    return Poll::Ready(End::Closed(end));
+                }
+                // After the connection: an exchange that has just begun must be seen.
+                while hurry.as_mut().poll(cx).is_ready() {
+                    hurry.set(session.hurried());
+                    self.armed = false;
+                }
+                let verdict = self.poll_alarm(cx);
+                if verdict == Watch::Stuck {
+                    return Poll::Ready(End::Stuck);
+                }
+                if closing || (verdict != Watch::Idle && drain.as_mut().poll(cx).is_pending()) {
+                    return Poll::Pending;
+                }
                 closing = true;
                 close(connection.as_mut());
-            }
-            if let Poll::Ready(end) = connection.as_mut().poll(cx) {
-                return Poll::Ready(End::Closed(end));
-            }
-            // After the connection: an exchange that has just begun must be seen.
-            while hurry.as_mut().poll(cx).is_ready() {
-                hurry.set(session.hurried());
-                self.armed = false;
-            }
-            match self.poll_alarm(cx) {
-                Watch::Stuck => Poll::Ready(End::Stuck),
-                Watch::Idle if !closing => {
-                    closing = true;
-                    close(connection.as_mut());
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
-                _ => Poll::Pending,
             }
         })
         .await

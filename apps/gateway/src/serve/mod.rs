@@ -141,7 +141,7 @@ impl Gateway {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future stops accepting and nothing else; only a finished `run` has ended every connection.
+    /// Dropping the future begins the drain without waiting for it; only a finished `run` has ended every connection.
     pub async fn run(self, stop: impl Future<Output = ()>, hurry: impl Future<Output = ()>) -> Drained {
         let life = self.proxy.life.clone();
         let slots = Arc::new(Semaphore::new(self.max_connections));
