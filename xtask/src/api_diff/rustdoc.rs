@@ -106,6 +106,16 @@ impl Crates {
         &self.0[0]
     }
 
+    /// The names of all types, exported or not.
+    pub(crate) fn types(&self) -> impl Iterator<Item = &str> {
+        let items =
+            self.0.iter().filter_map(|of| of.json["index"].as_object()).flat_map(|index| index.values());
+        items.filter_map(|item| {
+            let inner = &item["inner"];
+            (inner.get("struct").is_some() || inner.get("enum").is_some()).then(|| item["name"].as_str())?
+        })
+    }
+
     /// The item with this id, as seen from `of`; it may be another crate's. `None` for crates not looked at.
     pub(crate) fn resolve<'a>(&'a self, of: &'a Crate, id: &Value) -> Option<Item<'a>> {
         let id = id_of(id);

@@ -38,7 +38,57 @@ pub(crate) fn surface(crates: &Crates, name: &str) -> Result<Surface> {
     let mut walk = Walk { crates, surface: Surface::new(), inside: BTreeSet::new() };
     debug_assert_eq!(crates.first().name, name);
     walk.module("", crates.first().root()?)?;
-    Ok(walk.surface)
+    let mut surface = walk.surface;
+    let exported: BTreeSet<String> =
+        surface.keys().filter_map(|path| path.rsplit("::").next()).map(str::to_owned).collect();
+    let unnamed: BTreeSet<&str> = crates.types().filter(|name| !exported.contains(*name)).collect();
+    for entry in surface.values_mut() {
+        entry.signature = without_names(&entry.signature, &unnamed);
+    }
+    Ok(surface)
+}
+
+/// The signature with `_` for every type that a program cannot name, such as the futures of some methods.
+fn without_names(signature: &str, unnamed: &BTreeSet<&str>) -> String {
+    let is_part = |character: char| character.is_alphanumeric() || character == '_';
+    let mut text = String::new();
+    let mut rest = signature;
+    while let Some(start) = rest.find(is_part) {
+        let end =
+            rest[start..].find(|character| !is_part(character)).map_or(rest.len(), |length| start + length);
+        let word = &rest[start..end];
+        text.push_str(&rest[..start]);
+        rest = &rest[end..];
+        if unnamed.contains(word) {
+            text.push('_');
+            rest = after_arguments(rest);
+        } else {
+            text.push_str(word);
+        }
+    }
+    text + rest
+}
+
+/// What follows `<…>` at the beginning, if that is there.
+fn after_arguments(text: &str) -> &str {
+    if !text.starts_with('<') {
+        return text;
+    }
+    let mut depth = 0;
+    let mut before = ' ';
+    for (at, character) in text.char_indices() {
+        match character {
+            '<' => depth += 1,
+            // Not the one of `->`.
+            '>' if before != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return &text[at + 1..];
+        }
+        before = character;
+    }
+    ""
 }
 
 fn join(path: &str, name: &str) -> String {
@@ -241,4 +291,20 @@ fn names_from_nothing(function: &Value) -> String {
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_that_cannot_be_named_are_left_out_with_their_arguments() {
+        let unnamed = BTreeSet::from(["Read", "Fill"]);
+        let without = |signature| without_names(signature, &unnamed);
+        assert_eq!(
+            without("fn(&Self) -> Read<'0, Box<dyn Fn() -> u8>> where Self: Unpin"),
+            "fn(&Self) -> _ where Self: Unpin"
+        );
+        assert_eq!(without("fn(Fill) -> Reader<Fill>"), "fn(_) -> Reader<_>");
+    }
 }

@@ -247,6 +247,9 @@ impl fmt::Debug for Handle {
 impl std::panic::UnwindSafe for Handle {}
 impl std::panic::RefUnwindSafe for Handle {}
 
+// SAFETY: through a shared reference to a guard nothing can be reached but its `Handle`, for `Debug`, and that is `Sync`.
+unsafe impl Sync for EnterGuard<'_> {}
+
 impl EnterGuard<'_> {
     pub(crate) fn new(handle: Handle) -> Self {
         let (former, depth) = context::enter_shard(handle.shared.shard_to_enter());

@@ -7,6 +7,7 @@ use crate::scheduler::Shard;
 use nezumi_recorder::Counters;
 use std::fmt;
 use std::ops::Range;
+use std::thread::ThreadId;
 use std::time::Duration;
 
 /// The figures of one runtime. Cheap to get; each method reads anew.
@@ -198,6 +199,20 @@ impl RuntimeMetrics {
     #[must_use]
     pub fn num_idle_blocking_threads(&self) -> usize {
         self.handle.shared().blocking.idle_threads()
+    }
+
+    /// The thread that a worker runs on, or ran on last. `None` before it has started.
+    ///
+    /// Another thread takes over when a task calls `block_in_place`. For what else is known of a thread, collect it in
+    /// [`on_thread_start`](super::Builder::on_thread_start), by this id.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such worker.
+    #[track_caller]
+    #[must_use]
+    pub fn worker_thread_id(&self, worker: usize) -> Option<ThreadId> {
+        self.shard(worker).thread()
     }
 
     /// How many blocking tasks wait for a thread.

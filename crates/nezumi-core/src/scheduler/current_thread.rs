@@ -403,6 +403,7 @@ fn with_core<R>(handle: &Handle, core: Box<Core>, f: impl FnOnce(&Core) -> R) ->
         unsafe { context::play(Role { shard: core.shard, worker: ptr::null(), core, owned: core.shard }) };
     // SAFETY: as above.
     let _host = unsafe { defer::set_host(Some(NonNull::from(core as &dyn Host))) };
+    handle.shared().shard(0).is_driven_here();
     f(core)
 }
 

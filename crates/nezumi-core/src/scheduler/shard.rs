@@ -16,6 +16,7 @@ use nezumi_queue::Ring;
 use nezumi_recorder::Counters;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
+use std::thread::ThreadId;
 
 /// Stands in the atomic count of homes for the owner and its own count.
 const BIAS: isize = 1 << (isize::BITS - 8);
@@ -47,6 +48,8 @@ pub(crate) struct Shard {
     pub(super) depth: AtomicUsize,
     /// How long polls took, where the builder asked.
     pub(super) poll_times: Option<Histogram>,
+    /// The thread that drives the worker, or the last that did. For metrics.
+    thread: Mutex<Option<ThreadId>>,
     /// How many polls the worker has begun. The watch compares: the same number twice, awake, means one long poll.
     pub(super) polls_begun: AtomicU64,
     /// Set by the watch: the owner sits in one poll, so that its last hot task may be taken, too.
@@ -76,6 +79,7 @@ impl Shard {
             counters: CachePadded::default(),
             depth: AtomicUsize::new(0),
             poll_times,
+            thread: Mutex::new(None),
             polls_begun: AtomicU64::new(0),
             stuck: CachePadded::new(AtomicBool::new(false)),
         }
@@ -134,6 +138,16 @@ impl Shard {
 
     pub(crate) fn poll_times(&self) -> Option<&Histogram> {
         self.poll_times.as_ref()
+    }
+
+    /// The thread that drives the worker, or the last that did.
+    pub(crate) fn thread(&self) -> Option<ThreadId> {
+        *self.thread.lock()
+    }
+
+    /// Notes that this thread drives the worker from now on.
+    pub(super) fn is_driven_here(&self) {
+        *self.thread.lock() = Some(std::thread::current().id());
     }
 
     /// How many tasks wait here.

@@ -60,6 +60,7 @@ pub(crate) fn drive(handle: &Handle, index: usize) {
     let _host = unsafe { defer::set_host(Some(NonNull::from(&worker as &dyn defer::Host))) };
     let _entered = entered::enter(true);
     let _seed = rng::seed(shared.config.seeds.next());
+    shard.is_driven_here();
     set_affinity(shared, index);
     shared.watch.worker_woke();
     loop {

@@ -337,6 +337,20 @@ impl<T> Default for JoinSet<T> {
 }
 
 /// Spawns each future on the runtime of this thread.
+impl<T, F> Extend<F> for JoinSet<T>
+where
+    F: Future<Output = T> + Send + 'static,
+    T: Send + 'static,
+{
+    #[track_caller]
+    fn extend<I: IntoIterator<Item = F>>(&mut self, futures: I) {
+        for future in futures {
+            self.spawn(future);
+        }
+    }
+}
+
+/// Spawns each future on the runtime of this thread.
 impl<T, F> FromIterator<F> for JoinSet<T>
 where
     F: Future<Output = T> + Send + 'static,
@@ -345,9 +359,7 @@ where
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = F>>(futures: I) -> Self {
         let mut set = Self::new();
-        for future in futures {
-            set.spawn(future);
-        }
+        set.extend(futures);
         set
     }
 }

@@ -60,6 +60,7 @@ pub struct LocalSet {
 struct Shared {
     /// The thread that made the set, as [`this_thread`] knows it.
     owner: usize,
+    id: runtime::Id,
     own: Own,
     /// `None` once the set is gone.
     remote: Mutex<Option<VecDeque<Runnable>>>,
@@ -221,12 +222,19 @@ impl LocalSet {
         };
         let shared = Shared {
             owner: this_thread(),
+            id: runtime::Id::next(),
             own,
             remote: Mutex::new(Some(VecDeque::new())),
             waker: AtomicWaker::new(),
             registry: Registry::new(),
         };
         LocalSet { shared: Arc::new(shared), _not_send: PhantomData }
+    }
+
+    /// The identity of this set, unique in the process among sets and runtimes.
+    #[must_use]
+    pub fn id(&self) -> runtime::Id {
+        self.shared.id
     }
 
     /// Makes this the current set of the thread until the guard is dropped, so that `spawn_local` finds it.
