@@ -354,11 +354,13 @@ impl Core {
         if let Some(handle) = &shared.driver {
             if let Some(driver) = &mut *shared.driver_seat.lock() {
                 shared.driver_turns.fetch_add(1, Ordering::Relaxed);
+                if timeout == Some(Duration::ZERO) {
+                    // Not a sleep: a wake that has come already must not keep the driver from having its turn.
+                    let turned = driver.turn(handle, timeout, shared.config.events_per_busy_turn);
+                    return turned.events > 0 || turned.unparked;
+                }
                 bed.sleep_in_driver(|| {
-                    let limit = (timeout == Some(Duration::ZERO))
-                        .then_some(shared.config.events_per_busy_turn)
-                        .flatten();
-                    let turned = driver.turn(handle, timeout, limit);
+                    let turned = driver.turn(handle, timeout, None);
                     happened = turned.events > 0 || turned.unparked;
                 });
                 return happened;

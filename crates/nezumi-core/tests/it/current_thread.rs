@@ -220,3 +220,29 @@ fn a_root_future_woken_before_it_sleeps_runs_again() {
         thread.unwrap().join().unwrap();
     }
 }
+
+/// A root future that always wakes itself leaves no moment to sleep in; the driver must have its turn all the same.
+#[test]
+#[cfg(unix)]
+fn a_yielding_root_future_does_not_starve_the_driver() {
+    use std::io::Write;
+
+    let rt = current_thread();
+    rt.block_on(async {
+        let (mut writer, reader) = mio::unix::pipe::new().unwrap();
+        let readable = Arc::new(AtomicBool::new(false));
+        let flag = readable.clone();
+        let hook = Arc::new(move || flag.store(true, Ordering::SeqCst));
+        nezumi_core::runtime::Handle::current().io().add_hook(Box::new(reader), hook).unwrap();
+        for _ in 0..5 {
+            yield_now().await;
+        }
+        writer.write_all(b"x").unwrap();
+        let mut rounds = 0;
+        while !readable.load(Ordering::SeqCst) {
+            yield_now().await;
+            rounds += 1;
+            assert!(rounds < 10_000, "the driver was never turned");
+        }
+    });
+}
