@@ -1,0 +1,140 @@
+//! The command line.
+
+pub(crate) const USAGE: &str = "\
+cargo run --release -- [OPTIONS]
+
+  --quick            smaller rounds and fewer pairs: minutes, not an hour
+  --only NAME,…      only these workloads (by name, or by number)
+  --workers N,…      at these numbers of workers, where the workload does not fix its own (default 1,2,4)
+  --pairs N          so many pairs of samples (at least 4; default 20, with --quick 10)
+  --json FILE        write the results as JSON
+  --html FILE        write the results as one page
+  --self-check       Tokio against Tokio: every ratio should come out as 1
+  --gate             fail if a workload misses what it must reach
+  --list             say what there is
+  --help             this
+";
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Args {
+    pub(crate) quick: bool,
+    pub(crate) only: Vec<String>,
+    pub(crate) workers: Vec<usize>,
+    pub(crate) pairs: usize,
+    pub(crate) json: Option<String>,
+    pub(crate) html: Option<String>,
+    pub(crate) self_check: bool,
+    pub(crate) gate: bool,
+    pub(crate) list: bool,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Parsed {
+    Run(Args),
+    Help,
+}
+
+/// Reads the arguments that follow the program's name. The complaint names the argument.
+pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, String> {
+    let mut args = Args {
+        quick: false,
+        only: Vec::new(),
+        workers: vec![1, 2, 4],
+        pairs: 0,
+        json: None,
+        html: None,
+        self_check: false,
+        gate: false,
+        list: false,
+    };
+    let mut words = words.into_iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or_else(|| format!("{word} wants a value"));
+        match word.as_str() {
+            "--quick" => args.quick = true,
+            "--only" => args.only = value()?.split(',').map(|name| name.trim().to_owned()).collect(),
+            "--workers" => args.workers = numbers(&word, &value()?)?,
+            "--pairs" => args.pairs = number(&word, &value()?)?,
+            "--json" => args.json = Some(value()?),
+            "--html" => args.html = Some(value()?),
+            "--self-check" => args.self_check = true,
+            "--gate" => args.gate = true,
+            "--list" => args.list = true,
+            "--help" | "-h" => return Ok(Parsed::Help),
+            _ => return Err(format!("unknown argument {word}")),
+        }
+    }
+    if args.pairs == 0 {
+        args.pairs = if args.quick { 10 } else { 20 };
+    }
+    if args.pairs < 4 {
+        return Err("--pairs wants at least 4: fewer have no interval to speak of".to_owned());
+    }
+    Ok(Parsed::Run(args))
+}
+
+fn numbers(word: &str, list: &str) -> Result<Vec<usize>, String> {
+    list.split(',').map(|text| number(word, text)).collect()
+}
+
+fn number(word: &str, text: &str) -> Result<usize, String> {
+    match text.trim().parse() {
+        Ok(number) if number > 0 => Ok(number),
+        _ => Err(format!("{word} wants numbers above 0, not {text:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Parsed, String> {
+        parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    fn args(line: &str) -> Args {
+        match read(line) {
+            Ok(Parsed::Run(args)) => args,
+            other => panic!("{line:?} gave {other:?}"),
+        }
+    }
+
+    #[test]
+    fn nothing_said_means_everything_in_full() {
+        let args = args("");
+        assert!(!args.quick && !args.gate && !args.self_check && args.only.is_empty());
+        assert_eq!(args.workers, [1, 2, 4]);
+        assert_eq!(args.pairs, 20);
+    }
+
+    #[test]
+    fn every_option_is_heard() {
+        let args = args(
+            "--quick --only spawn_join,16 --workers 1,8 --pairs 12 --json a.json --html b.html --self-check --gate --list",
+        );
+        assert!(args.quick && args.self_check && args.gate && args.list);
+        assert_eq!(args.only, ["spawn_join", "16"]);
+        assert_eq!(args.workers, [1, 8]);
+        assert_eq!(args.pairs, 12);
+        assert_eq!(args.json.as_deref(), Some("a.json"));
+        assert_eq!(args.html.as_deref(), Some("b.html"));
+    }
+
+    #[test]
+    fn quick_takes_ten_pairs() {
+        assert_eq!(args("--quick").pairs, 10);
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        for line in ["--fast", "--only", "--workers 0", "--workers two", "--pairs 3", "--json"] {
+            assert!(read(line).is_err(), "{line:?} was taken");
+        }
+    }
+
+    #[test]
+    fn help_wins() {
+        assert_eq!(read("--quick --help"), Ok(Parsed::Help));
+    }
+}

@@ -1,0 +1,106 @@
+//! What must hold.
+//!
+//! Each workload names the ratio it must reach. It is missed only if the whole interval lies below it: what noise could
+//! explain does not fail a build. Some workloads must hold more than that.
+
+use std::fmt;
+
+use crate::report::{Outcome, Report};
+
+/// One thing that did not hold.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Miss {
+    what: String,
+    workers: usize,
+    rule: String,
+    found: String,
+}
+
+impl fmt::Display for Miss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {} workers: {}, found {}", self.what, self.workers, self.rule, self.found)
+    }
+}
+
+/// Everything that did not hold, in the order of the table.
+pub(crate) fn missed(report: &Report) -> Vec<Miss> {
+    let results = &report.results;
+    let mut missed: Vec<Miss> =
+        results.iter().flat_map(|result| [ratio(result), user_cpu(result)]).flatten().collect();
+    missed.extend(results.iter().filter_map(|result| many_threads(result, results)));
+    missed
+}
+
+fn ratio(result: &Outcome) -> Option<Miss> {
+    (result.ratio.hi < result.must).then(|| {
+        miss(
+            result,
+            format!("ratio ≥ {}", result.must),
+            format!("{:.2} ({:.2}..{:.2})", result.ratio.value, result.ratio.lo, result.ratio.hi),
+        )
+    })
+}
+
+fn user_cpu(result: &Outcome) -> Option<Miss> {
+    let (share, must) = (result.user_cpu_share(), result.must_user_cpu?);
+    (share > must)
+        .then(|| miss(result, format!("user CPU per operation ≤ {must} of Tokio's"), format!("{share:.2}")))
+}
+
+/// Sixteen threads that spawn from outside take at most 1.3 times as long as one.
+fn many_threads(sixteen: &Outcome, results: &[Outcome]) -> Option<Miss> {
+    if sixteen.workload != "remote_spawn_threads" || sixteen.variant != "16 threads" {
+        return None;
+    }
+    let one = results.iter().find(|one| {
+        one.workload == sixteen.workload && one.workers == sixteen.workers && one.variant == "1 thread"
+    })?;
+    let growth = sixteen.nezumi.ns / one.nezumi.ns;
+    (growth > 1.3)
+        .then(|| miss(sixteen, "≤ 1.3 times the time of 1 thread".to_owned(), format!("{growth:.2}")))
+}
+
+fn miss(result: &Outcome, rule: String, found: String) -> Miss {
+    Miss { what: result.name(), workers: result.workers, rule, found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{report, sample};
+
+    fn rules(results: Vec<Outcome>) -> Vec<String> {
+        missed(&report(results)).iter().map(Miss::to_string).collect()
+    }
+
+    #[test]
+    fn only_an_interval_that_lies_below_misses() {
+        // The interval of a sample reaches a tenth to either side, and it must reach 3.
+        assert!(rules(vec![sample("a", "", 3.1), sample("b", "", 2.9)]).is_empty());
+        assert_eq!(rules(vec![sample("c", "", 2.0)]), ["c at 2 workers: ratio ≥ 3, found 2.00 (1.80..2.20)"]);
+    }
+
+    #[test]
+    fn user_cpu_is_judged_where_that_was_asked() {
+        let mut echo = sample("tcp_echo", "64 B", 5.0);
+        echo.must_user_cpu = Some(0.8);
+        assert!(rules(vec![echo.clone()]).is_empty());
+        echo.nezumi.user_ns = echo.tokio.user_ns * 0.9;
+        assert_eq!(
+            rules(vec![echo]),
+            ["tcp_echo 64 B at 2 workers: user CPU per operation ≤ 0.8 of Tokio's, found 0.90"]
+        );
+    }
+
+    #[test]
+    fn sixteen_threads_are_held_against_one() {
+        let one = sample("remote_spawn_threads", "1 thread", 5.0);
+        let mut sixteen = sample("remote_spawn_threads", "16 threads", 5.0);
+        assert!(rules(vec![one.clone(), sixteen.clone()]).is_empty());
+        sixteen.nezumi.ns = one.nezumi.ns * 1.5;
+        assert_eq!(
+            rules(vec![one, sixteen]),
+            ["remote_spawn_threads 16 threads at 2 workers: ≤ 1.3 times the time of 1 thread, found 1.50"]
+        );
+    }
+}

@@ -1,0 +1,94 @@
+//! Tokio and Nezumi, side by side.
+//!
+//! Every workload is one file that asks one question, compiled once per runtime from the same source. Both sides run in
+//! this one process and take turns (A B B A …), so that what disturbs one disturbs the other. Absolute figures are noise
+//! on a shared machine; the ratios are the result.
+//!
+//! In reading order: `case` (what a workload says of itself) → `workloads/` (one file per question) → `on_*` (the same
+//! files, once per runtime) → `harness` (turns, warm-up, samples) with `meter` and `stats` below it → `report` (one
+//! result) → `table`, `json`, `html` (three ways to show it) and `gate` (what must hold).
+
+// The files of `workloads/` are loaded once per runtime: that is the point.
+#![allow(clippy::duplicate_mod)]
+
+mod args;
+mod case;
+mod gate;
+mod harness;
+mod html;
+mod json;
+mod load;
+mod machine;
+mod meter;
+mod on_nezumi;
+mod on_smol;
+mod on_tokio;
+mod report;
+mod signal;
+mod stats;
+mod table;
+
+use std::process::ExitCode;
+
+use args::{Args, Parsed};
+use harness::{Contest, Pace};
+use report::Report;
+
+#[global_allocator]
+static ALLOCATOR: meter::CountingAllocator = meter::CountingAllocator;
+
+fn main() -> ExitCode {
+    let args = match args::parse(std::env::args().skip(1)) {
+        Ok(Parsed::Run(args)) => args,
+        Ok(Parsed::Help) => {
+            print!("{}", args::USAGE);
+            return ExitCode::SUCCESS;
+        }
+        Err(complaint) => {
+            eprintln!("{complaint}\n\n{}", args::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    if args.list {
+        table::list(&on_tokio::workloads::all());
+        return ExitCode::SUCCESS;
+    }
+    match run(&args) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(complaint) => {
+            eprintln!("{complaint}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Measures, shows, writes. False if a gate was asked for and something missed it.
+fn run(args: &Args) -> Result<bool, String> {
+    meter::allow_many_files();
+    let rival = if args.self_check { on_tokio::workloads::all() } else { on_nezumi::workloads::all() };
+    let contests = harness::contests(on_tokio::workloads::all(), rival, on_smol::all(), args)?;
+
+    let mut report = Report::new(args);
+    let mut shown = table::Printer::new();
+    for contest in &contests {
+        let result = Contest::run(contest, &Pace::of(args));
+        shown.row(&result);
+        report.results.push(result);
+    }
+    shown.summary(&report);
+
+    if let Some(path) = &args.json {
+        write(path, &json::render(&report))?;
+    }
+    if let Some(path) = &args.html {
+        write(path, &html::render(&report))?;
+    }
+    let missed = gate::missed(&report);
+    table::missed(&missed);
+    Ok(!args.gate || missed.is_empty())
+}
+
+fn write(path: &str, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("cannot write {path}: {error}"))
+}

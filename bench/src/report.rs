@@ -1,0 +1,125 @@
+//! What came out.
+
+use crate::args::Args;
+use crate::case::Figure;
+use crate::machine;
+use crate::stats::Ratio;
+
+/// Everything of one run.
+pub(crate) struct Report {
+    pub(crate) machine: String,
+    pub(crate) commit: String,
+    pub(crate) quick: bool,
+    pub(crate) self_check: bool,
+    pub(crate) results: Vec<Outcome>,
+}
+
+/// One workload in one variant at one number of workers.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) number: u32,
+    pub(crate) workload: &'static str,
+    pub(crate) variant: &'static str,
+    pub(crate) what: &'static str,
+    pub(crate) workers: usize,
+    pub(crate) must: f64,
+    pub(crate) must_user_cpu: Option<f64>,
+    pub(crate) figure: Figure,
+    /// Tokio's figure over ours.
+    pub(crate) ratio: Ratio,
+    pub(crate) tokio: Side,
+    pub(crate) nezumi: Side,
+    pub(crate) smol_ns: Option<f64>,
+    pub(crate) pairs: usize,
+}
+
+/// One side's medians, each per operation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Side {
+    pub(crate) ns: f64,
+    /// The workload's own figure, where that is not the time.
+    pub(crate) figure: Option<f64>,
+    pub(crate) allocations: f64,
+    pub(crate) switches: f64,
+    pub(crate) user_ns: f64,
+    pub(crate) system_ns: f64,
+}
+
+impl Report {
+    pub(crate) fn new(args: &Args) -> Report {
+        Report {
+            machine: machine::machine(),
+            commit: machine::commit(),
+            quick: args.quick,
+            self_check: args.self_check,
+            results: Vec::new(),
+        }
+    }
+
+    /// The geometric mean of the ratios of workloads 1 to 19, each variant and number of workers counting alike.
+    pub(crate) fn geometric_mean(&self) -> Option<f64> {
+        let ratios: Vec<f64> =
+            self.results.iter().filter(|r| r.number <= 19).map(|r| r.ratio.value).collect();
+        (!ratios.is_empty()).then(|| crate::stats::geometric_mean(&ratios))
+    }
+}
+
+impl Outcome {
+    /// Workload and variant, as one name.
+    pub(crate) fn name(&self) -> String {
+        if self.variant.is_empty() {
+            self.workload.to_owned()
+        } else {
+            format!("{} {}", self.workload, self.variant)
+        }
+    }
+
+    /// User CPU per operation as a share of Tokio's.
+    pub(crate) fn user_cpu_share(&self) -> f64 {
+        self.nezumi.user_ns / self.tokio.user_ns
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// An outcome to show and to judge.
+    pub(crate) fn sample(workload: &'static str, variant: &'static str, ratio: f64) -> Outcome {
+        let side =
+            |ns| Side { ns, allocations: 1.0, switches: 0.25, user_ns: ns, system_ns: 1.0, figure: None };
+        Outcome {
+            number: 1,
+            workload,
+            variant,
+            what: "a task spawns a no-op task & awaits it",
+            workers: 2,
+            must: 3.0,
+            must_user_cpu: None,
+            figure: Figure::Time,
+            ratio: Ratio { value: ratio, lo: ratio * 0.9, hi: ratio * 1.1 },
+            tokio: side(100.0 * ratio),
+            nezumi: side(100.0),
+            smol_ns: Some(150.0),
+            pairs: 10,
+        }
+    }
+
+    pub(crate) fn report(results: Vec<Outcome>) -> Report {
+        Report {
+            machine: "a <machine>".to_owned(),
+            commit: "0123456789ab".to_owned(),
+            quick: true,
+            self_check: false,
+            results,
+        }
+    }
+
+    #[test]
+    fn the_mean_leaves_out_what_is_about_the_kernel() {
+        let mut kernel = sample("tcp_echo", "", 50.0);
+        kernel.number = 21;
+        let report = report(vec![sample("a", "", 2.0), sample("b", "", 8.0), kernel]);
+        assert!((report.geometric_mean().unwrap() - 4.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,98 @@
+//! The results as text, row by row as they come.
+
+use crate::case::{Case, Figure};
+use crate::gate::Miss;
+use crate::report::{Outcome, Report};
+
+/// Prints the table.
+pub(crate) struct Printer(());
+
+impl Printer {
+    pub(crate) fn new() -> Printer {
+        println!(
+            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6} {:>13} {:>5}  {:>11} {:>15} {:>19}",
+            "#",
+            "workload",
+            "w",
+            "tokio",
+            "nezumi",
+            "smol",
+            "ratio",
+            "95 %",
+            "must",
+            "allocs/op",
+            "switches/op",
+            "user CPU ns/op"
+        );
+        Printer(())
+    }
+
+    pub(crate) fn row(&mut self, result: &Outcome) {
+        println!(
+            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6.2} {:>13} {:>5}  {:>11} {:>15} {:>19}{}",
+            result.number,
+            result.name(),
+            result.workers,
+            figure(result.tokio.ns),
+            figure(result.nezumi.ns),
+            result.smol_ns.map_or_else(String::new, figure),
+            result.ratio.value,
+            format!("{:.2}..{:.2}", result.ratio.lo, result.ratio.hi),
+            result.must,
+            two(result.tokio.allocations, result.nezumi.allocations, 2),
+            two(result.tokio.switches, result.nezumi.switches, 4),
+            two(result.tokio.user_ns, result.nezumi.user_ns, 0),
+            own(result),
+        );
+    }
+
+    pub(crate) fn summary(&mut self, report: &Report) {
+        println!("\n{}, commit {}", report.machine, report.commit);
+        println!(
+            "Times are ns per operation. Pairs of figures are Tokio / Nezumi. Ratio: Tokio's over ours, more is better."
+        );
+        if let Some(mean) = report.geometric_mean() {
+            println!("Geometric mean of the ratios of workloads 1 to 19: {mean:.2}");
+        }
+    }
+}
+
+/// What there is to run.
+pub(crate) fn list(cases: &[Case]) {
+    for case in cases {
+        let name = format!("{} {}", case.workload, case.variant);
+        println!("{:>2} {:<34} ≥ {:<4} {}", case.number, name, case.must, case.what);
+    }
+}
+
+/// What fell short.
+pub(crate) fn missed(misses: &[Miss]) {
+    if misses.is_empty() {
+        println!("Nothing missed what it must reach.");
+        return;
+    }
+    println!("Missed:");
+    for miss in misses {
+        println!("  {miss}");
+    }
+}
+
+/// A time with as many digits as mean something.
+pub(crate) fn figure(value: f64) -> String {
+    match value {
+        v if v < 10.0 => format!("{v:.2}"),
+        v if v < 100.0 => format!("{v:.1}"),
+        v => format!("{v:.0}"),
+    }
+}
+
+fn two(tokio: f64, nezumi: f64, digits: usize) -> String {
+    format!("{tokio:.digits$} / {nezumi:.digits$}")
+}
+
+fn own(result: &Outcome) -> String {
+    match (result.figure, result.tokio.figure, result.nezumi.figure) {
+        (Figure::Own(unit), Some(tokio), Some(nezumi)) => format!("  {unit}: {tokio:.3} / {nezumi:.3}"),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,46 @@
+//! One file per question, named after it. The header says what is asked, and how the answer could mislead.
+//!
+//! These files are compiled once per runtime: `rt` is whichever it is.
+
+use super::rt;
+use crate::case::Case;
+
+mod start;
+
+mod chained_spawn;
+mod ping_pong;
+mod remote_busy_spawn;
+mod remote_busy_yield;
+mod remote_idle;
+mod remote_spawn_threads;
+mod skynet;
+mod sparse;
+mod spawn_burst;
+mod spawn_join;
+mod spawn_many_local;
+mod tcp_echo;
+mod timer_churn;
+mod yield_many;
+
+/// All of them, in the order of the table.
+pub(crate) fn all() -> Vec<Case> {
+    [
+        spawn_join::cases(),
+        spawn_burst::cases(),
+        spawn_many_local::cases(),
+        remote_idle::cases(),
+        remote_busy_yield::cases(),
+        remote_busy_spawn::cases(),
+        remote_spawn_threads::cases(),
+        yield_many::cases(),
+        ping_pong::cases(),
+        chained_spawn::cases(),
+        skynet::cases(),
+        timer_churn::cases(),
+        tcp_echo::cases(),
+        sparse::cases(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
