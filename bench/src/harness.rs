@@ -98,6 +98,7 @@ impl Contest {
             must_user_cpu: case.must_user_cpu,
             figure: case.figure,
             ratio: stats::paired_ratio(tokio.decisive(case.figure), nezumi.decisive(case.figure)),
+            cpu_ratio: stats::paired_ratio(&tokio.cpu_ns, &nezumi.cpu_ns),
             tokio: tokio.medians(allocations_per_op(&self.tokio, &self.setup)),
             nezumi: nezumi.medians(allocations_per_op(&self.nezumi, &self.setup)),
             smol_ns: self.smol.as_ref().map(|_| stats::median(&smol.ns)),
@@ -112,8 +113,17 @@ struct Samples {
     ns: Vec<f64>,
     figure: Vec<f64>,
     switches: Vec<f64>,
-    user_ns: Vec<f64>,
-    system_ns: Vec<f64>,
+    /// User and system together, which the kernel knows exactly.
+    cpu_ns: Vec<f64>,
+    /// How the kernel splits the CPU time is sampled by its tick, too coarse for one sample: so it is summed up over all.
+    split: Split,
+}
+
+#[derive(Default)]
+struct Split {
+    ops: u64,
+    user: Duration,
+    system: Duration,
 }
 
 impl Samples {
@@ -136,8 +146,10 @@ impl Samples {
         self.ns.push(per_op(nanos(elapsed)));
         self.figure.push(per_op(figure));
         self.switches.push(per_op(used.voluntary_switches as f64));
-        self.user_ns.push(per_op(nanos(used.user)));
-        self.system_ns.push(per_op(nanos(used.system)));
+        self.cpu_ns.push(per_op(nanos(used.user + used.system)));
+        self.split.ops += ops;
+        self.split.user += used.user;
+        self.split.system += used.system;
     }
 
     /// What the ratio is made of.
@@ -155,8 +167,10 @@ impl Samples {
             figure: (figure != 0.0).then_some(figure),
             allocations,
             switches: stats::median(&self.switches),
-            user_ns: stats::median(&self.user_ns),
-            system_ns: stats::median(&self.system_ns),
+            cpu_ns: stats::median(&self.cpu_ns),
+            user_ns: nanos(self.split.user) / self.split.ops as f64,
+            system_ns: nanos(self.split.system) / self.split.ops as f64,
+            user_total: self.split.user,
         }
     }
 }

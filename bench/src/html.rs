@@ -132,14 +132,14 @@ fn bars(row: &Outcome, dearest: f64) -> String {
 fn numbers(page: &mut String, report: &Report) {
     page.push_str(
         "<section><h2>All figures</h2><p>Pairs are Tokio / Nezumi, per operation.</p><div class=\"wide\"><table><tr><th>#\
-         </th><th>workload</th><th>workers</th><th>ns</th><th>ratio</th><th>95 %</th><th>must</th><th>allocations</th>\
+         </th><th>workload</th><th>workers</th><th>ns</th><th>ratio</th><th>95 %</th><th>must</th><th>CPU ratio</th><th>allocations</th>\
          <th>voluntary switches</th><th>user CPU ns</th><th>system CPU ns</th><th>pairs</th></tr>\n",
     );
     for row in &report.results {
         let (tokio, nezumi) = (&row.tokio, &row.nezumi);
         let _ = writeln!(
             page,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{} / {}</td><td>{:.2}</td><td>{:.2}..{:.2}</td><td>{}</td>\
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{} / {}</td><td>{:.2}</td><td>{:.2}..{:.2}</td><td>{}</td><td>{:.2}</td>\
              <td>{:.2} / {:.2}</td><td>{:.4} / {:.4}</td><td>{:.0} / {:.0}</td><td>{:.0} / {:.0}</td><td>{}</td></tr>",
             row.number,
             escape(&row.name()),
@@ -150,6 +150,7 @@ fn numbers(page: &mut String, report: &Report) {
             row.ratio.lo,
             row.ratio.hi,
             row.must,
+            row.cpu_ratio.value,
             tokio.allocations,
             nezumi.allocations,
             tokio.switches,

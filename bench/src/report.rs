@@ -1,5 +1,7 @@
 //! What came out.
 
+use std::time::Duration;
+
 use crate::args::Args;
 use crate::case::Figure;
 use crate::machine;
@@ -27,13 +29,15 @@ pub(crate) struct Outcome {
     pub(crate) figure: Figure,
     /// Tokio's figure over ours.
     pub(crate) ratio: Ratio,
+    /// The same of the CPU time that the process used, which waiting for a core does not count in.
+    pub(crate) cpu_ratio: Ratio,
     pub(crate) tokio: Side,
     pub(crate) nezumi: Side,
     pub(crate) smol_ns: Option<f64>,
     pub(crate) pairs: usize,
 }
 
-/// One side's medians, each per operation.
+/// One side, each figure per operation: medians of the samples, but for user and system time, which are means of all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Side {
     pub(crate) ns: f64,
@@ -41,9 +45,15 @@ pub(crate) struct Side {
     pub(crate) figure: Option<f64>,
     pub(crate) allocations: f64,
     pub(crate) switches: f64,
+    pub(crate) cpu_ns: f64,
     pub(crate) user_ns: f64,
     pub(crate) system_ns: f64,
+    /// What `user_ns` rests on: the user time of all samples together.
+    pub(crate) user_total: Duration,
 }
+
+/// Of most kernels: 250 a second.
+const TICK: Duration = Duration::from_millis(4);
 
 impl Report {
     pub(crate) fn new(args: &Args) -> Report {
@@ -74,9 +84,15 @@ impl Outcome {
         }
     }
 
-    /// User CPU per operation as a share of Tokio's.
-    pub(crate) fn user_cpu_share(&self) -> f64 {
-        self.nezumi.user_ns / self.tokio.user_ns
+    /// User CPU per operation as a share of Tokio's, and the least that it could be.
+    ///
+    /// The kernel tells user from system time by what its tick happens to meet, so a figure is so many ticks' worth, and as
+    /// sure as a count of that size is.
+    pub(crate) fn user_cpu_share(&self) -> (f64, f64) {
+        let share = self.nezumi.user_ns / self.tokio.user_ns;
+        let doubt = |side: &Side| TICK.as_secs_f64() / side.user_total.as_secs_f64();
+        let deviation = (doubt(&self.tokio) + doubt(&self.nezumi)).sqrt();
+        (share, share * (1.0 - 2.0 * deviation).max(0.0))
     }
 }
 
@@ -84,10 +100,22 @@ impl Outcome {
 pub(crate) mod tests {
     use super::*;
 
+    fn around(value: f64) -> Ratio {
+        Ratio { value, lo: value * 0.9, hi: value * 1.1 }
+    }
+
     /// An outcome to show and to judge.
     pub(crate) fn sample(workload: &'static str, variant: &'static str, ratio: f64) -> Outcome {
-        let side =
-            |ns| Side { ns, allocations: 1.0, switches: 0.25, user_ns: ns, system_ns: 1.0, figure: None };
+        let side = |ns| Side {
+            ns,
+            allocations: 1.0,
+            switches: 0.25,
+            cpu_ns: ns,
+            user_ns: ns,
+            system_ns: 1.0,
+            user_total: Duration::from_secs(1),
+            figure: None,
+        };
         Outcome {
             number: 1,
             workload,
@@ -97,7 +125,8 @@ pub(crate) mod tests {
             must: 3.0,
             must_user_cpu: None,
             figure: Figure::Time,
-            ratio: Ratio { value: ratio, lo: ratio * 0.9, hi: ratio * 1.1 },
+            ratio: around(ratio),
+            cpu_ratio: around(ratio),
             tokio: side(100.0 * ratio),
             nezumi: side(100.0),
             smol_ns: Some(150.0),

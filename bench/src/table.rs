@@ -10,7 +10,7 @@ pub(crate) struct Printer(());
 impl Printer {
     pub(crate) fn new() -> Printer {
         println!(
-            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6} {:>13} {:>5}  {:>11} {:>15} {:>19}",
+            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6} {:>13} {:>5} {:>6}  {:>11} {:>15} {:>15}",
             "#",
             "workload",
             "w",
@@ -20,16 +20,17 @@ impl Printer {
             "ratio",
             "95 %",
             "must",
+            "cpu",
             "allocs/op",
             "switches/op",
-            "user CPU ns/op"
+            "user ns/op"
         );
         Printer(())
     }
 
     pub(crate) fn row(&mut self, result: &Outcome) {
         println!(
-            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6.2} {:>13} {:>5}  {:>11} {:>15} {:>19}{}",
+            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6.2} {:>13} {:>5} {:>6.2}  {:>11} {:>15} {:>15}{}",
             result.number,
             result.name(),
             result.workers,
@@ -39,6 +40,7 @@ impl Printer {
             result.ratio.value,
             format!("{:.2}..{:.2}", result.ratio.lo, result.ratio.hi),
             result.must,
+            result.cpu_ratio.value,
             two(result.tokio.allocations, result.nezumi.allocations, 2),
             two(result.tokio.switches, result.nezumi.switches, 4),
             two(result.tokio.user_ns, result.nezumi.user_ns, 0),
@@ -49,7 +51,8 @@ impl Printer {
     pub(crate) fn summary(&mut self, report: &Report) {
         println!("\n{}, commit {}", report.machine, report.commit);
         println!(
-            "Times are ns per operation. Pairs of figures are Tokio / Nezumi. Ratio: Tokio's over ours, more is better."
+            "Times are ns per operation. Pairs of figures are Tokio / Nezumi. Ratio: Tokio's over ours, more is better; \
+             cpu: the same of CPU time."
         );
         if let Some(mean) = report.geometric_mean() {
             println!("Geometric mean of the ratios of workloads 1 to 19: {mean:.2}");

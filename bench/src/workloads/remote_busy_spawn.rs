@@ -2,6 +2,8 @@
 //!
 //! How the answer could mislead: as in `remote_busy_yield` it is fairness that is measured. The successor of a task is what
 //! was woken last, which runtimes like to run first; one that never lets go of such a chain does not answer at all.
+//!
+//! What is counted besides time is that of the whole process, so here it is mostly the burning tasks'.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -3,6 +3,8 @@
 //! How the answer could mislead: a runtime that looks at the outside queue rarely, and then takes one task, is slow here
 //! whatever its queue costs; it is fairness that is measured. The spawning thread needs a core too: with as many workers as
 //! cores it competes with them.
+//!
+//! What is counted besides time is that of the whole process, so here it is mostly the burning tasks'.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
