@@ -1,8 +1,12 @@
 use super::Notify;
 use crate::hand_polled::{Task, assert_panics, panicking_waker, reentrant_waker, task};
+use nezumi_prim::FastRand;
+use nezumi_wake::{block_on, block_on_timeout};
 use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use std::time::Duration;
 
 fn waiting<'a>(notify: &'a Notify) -> Task<super::Notified<'a>> {
     let mut waiter = task(notify.notified());
@@ -236,4 +240,73 @@ fn texts() {
         format!("{waiter:?}"),
         "Notified { notify: Notify { permit: true, waiting: false }, state: New }"
     );
+}
+
+/// A queue of numbers with a `Notify`, as in the docs: a push tells one, a pop waits.
+#[derive(Default)]
+struct Queue {
+    values: Mutex<Vec<usize>>,
+    pushed: Notify,
+}
+
+impl Queue {
+    fn push(&self, value: usize) {
+        self.values.lock().unwrap().push(value);
+        self.pushed.notify_one();
+    }
+
+    async fn pop(&self) -> usize {
+        let mut pushed = pin!(self.pushed.notified());
+        loop {
+            pushed.as_mut().enable();
+            if let Some(value) = self.values.lock().unwrap().pop() {
+                return value;
+            }
+            pushed.as_mut().await;
+            pushed.set(self.pushed.notified());
+        }
+    }
+}
+
+/// Consumers that wait, and consumers that give up: whatever they do, no push is left without one who knows of it.
+#[test]
+fn threads_that_give_up_lose_no_notification() {
+    const EACH: usize = if cfg!(miri) { 10 } else { 5_000 };
+    let queue = Arc::new(Queue::default());
+    let consumers: Vec<_> = (0..2)
+        .map(|id| {
+            let queue = queue.clone();
+            std::thread::spawn(move || {
+                let random = FastRand::new(id);
+                let mut sum = 0;
+                loop {
+                    let value = if random.below(2) == 0 {
+                        block_on_timeout(queue.pop(), Duration::ZERO)
+                    } else {
+                        Some(block_on(queue.pop()))
+                    };
+                    match value {
+                        Some(0) => return sum,
+                        Some(value) => sum += value,
+                        None => std::thread::yield_now(),
+                    }
+                }
+            })
+        })
+        .collect();
+    let producers: Vec<_> = (0..2)
+        .map(|_| {
+            let queue = queue.clone();
+            std::thread::spawn(move || (1..=EACH).for_each(|value| queue.push(value)))
+        })
+        .collect();
+    producers.into_iter().for_each(|thread| thread.join().unwrap());
+    // The zeros end the consumers, so they come last.
+    while !queue.values.lock().unwrap().is_empty() {
+        std::thread::yield_now();
+    }
+    queue.push(0);
+    queue.push(0);
+    let sum: usize = consumers.into_iter().map(|thread| thread.join().unwrap()).sum();
+    assert_eq!(sum, EACH * (EACH + 1));
 }

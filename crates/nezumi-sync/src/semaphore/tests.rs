@@ -1,11 +1,14 @@
 use crate::hand_polled::{Task, assert_panics, task};
 use crate::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
-use nezumi_wake::entered;
+use nezumi_prim::FastRand;
+use nezumi_wake::{block_on, block_on_timeout, entered};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
+use std::time::Duration;
 
 #[test]
 fn a_permit_goes_back_when_dropped_and_not_when_forgotten() {
@@ -292,4 +295,39 @@ proptest! {
 fn a_permit_may_outlive_the_borrowed_handle() {
     let permit: OwnedSemaphorePermit = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
     assert_eq!(permit.semaphore().available_permits(), 0);
+}
+
+/// Threads that acquire, give back, and give up, all at once. Whatever they do, the permits are all there at the end.
+#[test]
+fn threads_that_give_up_lose_no_permit() {
+    const PERMITS: usize = 3;
+    const ROUNDS: usize = if cfg!(miri) { 10 } else { 3_000 };
+    let semaphore = Arc::new(Semaphore::new(PERMITS));
+    let inside = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..4)
+        .map(|id| {
+            let (semaphore, inside) = (semaphore.clone(), inside.clone());
+            std::thread::spawn(move || {
+                let random = FastRand::new(id);
+                for _ in 0..ROUNDS {
+                    let n = 1 + random.below(PERMITS as u32);
+                    let permit = if random.below(3) == 0 {
+                        // Polled once, and dropped if it has to wait.
+                        block_on_timeout(semaphore.acquire_many(n), Duration::ZERO)
+                    } else {
+                        Some(block_on(semaphore.acquire_many(n)))
+                    };
+                    if let Some(permit) = permit {
+                        let before = inside.fetch_add(n as usize, Ordering::Relaxed);
+                        assert!(before + n as usize <= PERMITS);
+                        std::thread::yield_now();
+                        inside.fetch_sub(n as usize, Ordering::Relaxed);
+                        drop(permit.unwrap());
+                    }
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(semaphore.available_permits(), PERMITS);
 }
