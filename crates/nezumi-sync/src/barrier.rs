@@ -186,25 +186,39 @@ mod tests {
 mod models {
     use super::Barrier;
     use loom::future::block_on;
+    use nezumi_prim::cell::UnsafeCell;
     use nezumi_prim::sync::Arc;
-    use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
     use nezumi_prim::thread::spawn;
+
+    /// A barrier, and a cell for each of the two who meet there.
+    struct Meeting(Barrier, [UnsafeCell<bool>; 2]);
+
+    // SAFETY: who comes first is what the model is about; loom reports it if the barrier does not order the two.
+    unsafe impl Sync for Meeting {}
+    // SAFETY: nothing in it belongs to a thread.
+    unsafe impl Send for Meeting {}
+
+    impl Meeting {
+        fn visit(&self, me: usize) -> bool {
+            // SAFETY: the other one looks after the barrier.
+            self.1[me].with_mut(|mine| unsafe { *mine = true });
+            let leader = block_on(self.0.wait()).is_leader();
+            // SAFETY: the other one wrote before the barrier.
+            assert!(self.1[1 - me].with(|other| unsafe { *other }));
+            leader
+        }
+    }
 
     #[test]
     fn all_pass_and_see_what_the_others_did() {
         loom::model(|| {
-            let shared = Arc::new((Barrier::new(2), AtomicUsize::new(0)));
-            let visit = |shared: &(Barrier, AtomicUsize)| {
-                shared.1.fetch_add(1, Ordering::Relaxed);
-                let leader = block_on(shared.0.wait()).is_leader();
-                assert_eq!(shared.1.load(Ordering::Relaxed), 2);
-                leader
-            };
+            let meeting =
+                Arc::new(Meeting(Barrier::new(2), [UnsafeCell::new(false), UnsafeCell::new(false)]));
             let thread = {
-                let shared = shared.clone();
-                spawn(move || visit(&shared))
+                let meeting = meeting.clone();
+                spawn(move || meeting.visit(0))
             };
-            let leader = visit(&shared);
+            let leader = meeting.visit(1);
             assert!(leader != thread.join().unwrap());
         });
     }

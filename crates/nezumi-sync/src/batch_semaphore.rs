@@ -212,7 +212,8 @@ impl Semaphore {
             }
             let emptied = queue.is_empty();
             if emptied {
-                self.word.fetch_and(!WAITERS, Ordering::Release);
+                // Relaxed: it only says what the lock knows; as a read-modify-write it keeps what others released.
+                self.word.fetch_and(!WAITERS, Ordering::Relaxed);
             }
             drop(queue);
             if emptied {

@@ -2,6 +2,7 @@ use super::Semaphore;
 use loom::future::block_on;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
+use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use nezumi_prim::thread::spawn;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -61,20 +62,24 @@ fn one_permit_excludes() {
 }
 
 #[test]
-fn release_meets_acquire() {
+fn release_meets_acquire_and_passes_on_what_both_releasers_wrote() {
     loom::model(|| {
-        let semaphore = Arc::new(Semaphore::new(0));
+        let shared = Arc::new((Semaphore::new(0), AtomicUsize::new(0)));
         let threads: Vec<_> = (0..2)
             .map(|_| {
-                let semaphore = semaphore.clone();
-                spawn(move || semaphore.release(1))
+                let shared = shared.clone();
+                spawn(move || {
+                    shared.1.fetch_add(1, Ordering::Relaxed);
+                    shared.0.release(1);
+                })
             })
             .collect();
-        block_on(semaphore.acquire(2)).unwrap();
+        block_on(shared.0.acquire(2)).unwrap();
+        assert_eq!(shared.1.load(Ordering::Relaxed), 2);
         for thread in threads {
             thread.join().unwrap();
         }
-        assert_eq!(semaphore.available_permits(), 0);
+        assert_eq!(shared.0.available_permits(), 0);
     });
 }
 

@@ -166,6 +166,54 @@ fn notify_waiters_meets_drop_and_notify_one() {
 }
 
 #[test]
+fn a_waiter_that_leaves_hides_nothing_from_the_others() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let early = shared.0.notified();
+        let notifier = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(true, Ordering::Relaxed);
+                shared.0.notify_waiters();
+            })
+        };
+        let quitter = {
+            let shared = shared.clone();
+            spawn(move || {
+                // Joins the queue and leaves it: WAITING is set, and cleared by a plain store.
+                let _ = block_on(poll_once(shared.0.notified()));
+            })
+        };
+        if block_on(poll_once(early)).is_ready() {
+            assert!(shared.1.load(Ordering::Relaxed));
+        }
+        notifier.join().unwrap();
+        quitter.join().unwrap();
+    });
+}
+
+#[test]
+fn a_look_without_a_wake_sees_what_was_published() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let mut waiter = Box::pin(shared.0.notified());
+        waiter.as_mut().enable();
+        let notifier = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(true, Ordering::Relaxed);
+                shared.0.notify_one();
+            })
+        };
+        // Polled by chance, not since it was woken; and freed at once.
+        let ready = waiter.as_mut().enable();
+        drop(waiter);
+        assert!(!ready || shared.1.load(Ordering::Relaxed));
+        notifier.join().unwrap();
+    });
+}
+
+#[test]
 fn one_of_many_leaves_amid_notify_waiters() {
     loom::model(|| {
         let notify = Arc::new(Notify::new());

@@ -192,8 +192,8 @@ impl Notify {
             if waiter.notification().is_some() {
                 return true;
             }
-            // Acquire: as in `take_notification`.
-            if generation(self.word.load(Ordering::Acquire)) != since {
+            // Relaxed: while we are queued only holders of the lock write the word.
+            if generation(self.word.load(Ordering::Relaxed)) != since {
                 // A `notify_waiters` is under way and has not come to us yet. No need to wait for it.
                 // SAFETY: the node is in the list that was drained from this one, and the lock is held.
                 let waker = unsafe {
