@@ -47,6 +47,8 @@ mod take;
 mod turn;
 
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod autotraits;
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod script;
 
 pub use async_buf_read::AsyncBufRead;
