@@ -6,6 +6,7 @@
 //! - [`defer`]: wakes that wait until the I/O driver has been looked at.
 //! - [`entered`]: whether this thread drives tasks, and so may not block.
 //! - [`rng`]: fair choices, repeatable where a runtime was seeded.
+//! - [`sleep`](mod@sleep): how to sleep, told by the runtime.
 //! - [`block_on`]: runs one future on this thread, by parking it.
 //!
 //! Nothing here knows a task, a queue or a scheduler; the scheduler tells this crate what it must know through
@@ -15,6 +16,7 @@ pub mod coop;
 pub mod defer;
 pub mod entered;
 pub mod rng;
+pub mod sleep;
 
 mod atomic_waker;
 mod block_on;

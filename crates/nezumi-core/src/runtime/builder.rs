@@ -490,6 +490,10 @@ impl Builder {
             after_start: self.hooks.thread_started.clone(),
             before_stop: self.hooks.thread_stopping.clone(),
         });
+        if self.enable_time {
+            // For those who know no runtime, and wait with a time limit.
+            nezumi_wake::sleep::set_sleep(|duration| Box::pin(crate::time::sleep(duration)));
+        }
         let handle = Handle::new(Shared::new(config, driver, pool));
         if self.flavor == Flavor::MultiThread {
             if let Err(error) = thread::start(&handle) {

@@ -62,6 +62,4 @@ mod tests;
 pub use bounded::{Receiver, channel};
 pub use permit::{OwnedPermit, Permit, PermitIterator};
 pub use sender::{Sender, WeakSender};
-#[doc(hidden)]
-pub use timeout::{Sleep, set_sleep};
 pub use unbounded::{UnboundedReceiver, UnboundedSender, WeakUnboundedSender, unbounded_channel};

@@ -18,7 +18,7 @@
 //! ```
 //!
 //! Several tasks may each hold one end of a channel of their own and report back through it, which is how a request over
-//! an `mpsc` channel gets its reply.
+//! an [`mpsc`](crate::mpsc) channel gets its reply.
 
 // How it works.
 //

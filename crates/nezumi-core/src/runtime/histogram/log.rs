@@ -53,7 +53,6 @@ pub struct LogHistogram {
 
 impl LogHistogram {
     /// From 100 ns to a minute with an error of a quarter, unless told otherwise.
-    #[must_use]
     pub fn builder() -> LogHistogramBuilder {
         LogHistogramBuilder::default()
     }

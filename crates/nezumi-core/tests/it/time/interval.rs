@@ -69,7 +69,8 @@ fn a_tick_up_to_5_ms_late_is_not_missed() {
 
 #[test]
 fn resets_say_when_the_next_tick_is() {
-    let resets: [(fn(&mut Interval), u64); 5] = [
+    type Reset = fn(&mut Interval);
+    let resets: [(Reset, u64); 5] = [
         (|interval| interval.reset(), 150),
         (|interval| interval.reset_immediately(), 50),
         (|interval| interval.reset_after(ms(20)), 70),

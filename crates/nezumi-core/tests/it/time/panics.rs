@@ -21,7 +21,10 @@ fn message(f: impl FnOnce()) -> String {
     HOOK.call_once(|| {
         let former = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let message = info.payload_as_str().unwrap_or_default().to_owned();
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let message =
+                text.or_else(|| payload.downcast_ref().map(String::as_str)).unwrap_or_default().to_owned();
             let file = info.location().map_or_else(String::new, |location| location.file().to_owned());
             LAST.with(|last| *last.borrow_mut() = Some((message, file)));
             former(info);

@@ -28,18 +28,18 @@ fn a_ready_future_is_never_timed_out() {
     paused(async {
         advance(ms(1000)).await;
         let past = Instant::now() - ms(500);
-        assert!(poll_once(pin!(timeout_at(past, async {}))).is_ready_and(Result::is_ok));
-        assert!(poll_once(pin!(timeout(Duration::ZERO, async {}))).is_ready_and(Result::is_ok));
-        assert!(poll_once(pin!(timeout_at(past, pending::<()>()))).is_ready_and(Result::is_err));
+        assert!(poll_once(pin!(timeout_at(past, async {}))).ready_and(Result::is_ok));
+        assert!(poll_once(pin!(timeout(Duration::ZERO, async {}))).ready_and(Result::is_ok));
+        assert!(poll_once(pin!(timeout_at(past, pending::<()>()))).ready_and(Result::is_err));
     });
 }
 
 trait ReadyAnd<T> {
-    fn is_ready_and(self, f: impl FnOnce(&T) -> bool) -> bool;
+    fn ready_and(self, f: impl FnOnce(&T) -> bool) -> bool;
 }
 
 impl<T> ReadyAnd<T> for Poll<T> {
-    fn is_ready_and(self, f: impl FnOnce(&T) -> bool) -> bool {
+    fn ready_and(self, f: impl FnOnce(&T) -> bool) -> bool {
         match self {
             Poll::Ready(value) => f(&value),
             Poll::Pending => false,
@@ -68,7 +68,7 @@ fn it_is_woken_at_the_deadline() {
         assert_eq!(wakes.count(), 0);
         advance(ms(1)).await;
         assert_eq!(wakes.count(), 1);
-        assert!(poll_once(limited).is_ready_and(Result::is_err));
+        assert!(poll_once(limited).ready_and(Result::is_err));
     });
 }
 

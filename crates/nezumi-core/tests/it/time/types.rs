@@ -10,6 +10,7 @@ use std::rc::Rc;
 /// Whether a type implements a trait, found out without a bound: the inherent constant wins where it applies.
 macro_rules! implements {
     ($type:ty: $trait:path) => {{
+        #[allow(dead_code)]
         trait No {
             const ANSWER: bool = false;
         }

@@ -1,6 +1,7 @@
+use super::super::channel;
 use super::super::error::{SendError, SendTimeoutError, TryRecvError, TrySendError};
-use super::super::{channel, set_sleep};
 use crate::testing::{Task, panics, poll_once};
+use nezumi_wake::sleep::set_sleep;
 use nezumi_wake::{block_on, coop, entered};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
