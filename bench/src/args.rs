@@ -9,6 +9,7 @@ cargo run --release -- [OPTIONS]
   --pairs N          so many pairs of samples (at least 4; default 20, with --quick 10)
   --json FILE        write the results as JSON
   --html FILE        write the results as one page
+  --profile SIDE     only tokio or nezumi, over and over, for a profiler to look at
   --self-check       Tokio against Tokio: every ratio should come out as 1
   --gate             fail if a workload misses what it must reach
   --list             say what there is
@@ -24,9 +25,17 @@ pub(crate) struct Args {
     pub(crate) pairs: usize,
     pub(crate) json: Option<String>,
     pub(crate) html: Option<String>,
+    pub(crate) profile: Option<Side>,
     pub(crate) self_check: bool,
     pub(crate) gate: bool,
     pub(crate) list: bool,
+}
+
+/// Who is profiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Tokio,
+    Nezumi,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -44,6 +53,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
         pairs: 0,
         json: None,
         html: None,
+        profile: None,
         self_check: false,
         gate: false,
         list: false,
@@ -58,6 +68,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
             "--pairs" => args.pairs = number(&word, &value()?)?,
             "--json" => args.json = Some(value()?),
             "--html" => args.html = Some(value()?),
+            "--profile" => args.profile = Some(side(&value()?)?),
             "--self-check" => args.self_check = true,
             "--gate" => args.gate = true,
             "--list" => args.list = true,
@@ -72,6 +83,14 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
         return Err("--pairs wants at least 4: fewer have no interval to speak of".to_owned());
     }
     Ok(Parsed::Run(args))
+}
+
+fn side(text: &str) -> Result<Side, String> {
+    match text {
+        "tokio" => Ok(Side::Tokio),
+        "nezumi" => Ok(Side::Nezumi),
+        _ => Err(format!("--profile wants tokio or nezumi, not {text:?}")),
+    }
 }
 
 fn numbers(word: &str, list: &str) -> Result<Vec<usize>, String> {
@@ -122,13 +141,21 @@ mod tests {
     }
 
     #[test]
+    fn a_side_can_be_profiled() {
+        assert_eq!(args("--profile nezumi").profile, Some(Side::Nezumi));
+        assert_eq!(args("--profile tokio").profile, Some(Side::Tokio));
+    }
+
+    #[test]
     fn quick_takes_ten_pairs() {
         assert_eq!(args("--quick").pairs, 10);
     }
 
     #[test]
     fn what_cannot_be_meant_is_refused() {
-        for line in ["--fast", "--only", "--workers 0", "--workers two", "--pairs 3", "--json"] {
+        for line in
+            ["--fast", "--only", "--workers 0", "--workers two", "--pairs 3", "--json", "--profile smol"]
+        {
             assert!(read(line).is_err(), "{line:?} was taken");
         }
     }

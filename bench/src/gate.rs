@@ -1,7 +1,8 @@
 //! What must hold.
 //!
 //! Each workload names the ratio it must reach. It is missed only if the whole interval lies below it: what noise could
-//! explain does not fail a build. Some workloads must hold more than that.
+//! explain does not fail a build. Some workloads must hold more than that. When Tokio runs against itself, one thing must hold:
+//! no interval may lie wholly beside 1.
 
 use std::fmt;
 
@@ -25,6 +26,9 @@ impl fmt::Display for Miss {
 /// Everything that did not hold, in the order of the table.
 pub(crate) fn missed(report: &Report) -> Vec<Miss> {
     let results = &report.results;
+    if report.self_check {
+        return results.iter().filter_map(itself).collect();
+    }
     let mut missed: Vec<Miss> =
         results.iter().flat_map(|result| [ratio(result), user_cpu(result)]).flatten().collect();
     missed.extend(results.iter().filter_map(|result| many_threads(result, results)));
@@ -45,6 +49,14 @@ fn user_cpu(result: &Outcome) -> Option<Miss> {
     let ((share, least), must) = (result.user_cpu_share(), result.must_user_cpu?);
     (least > must)
         .then(|| miss(result, format!("user CPU per operation ≤ {must} of Tokio's"), format!("{share:.2}")))
+}
+
+fn itself(result: &Outcome) -> Option<Miss> {
+    let ratio = result.ratio;
+    (ratio.hi < 0.95 || ratio.lo > 1.05).then(|| {
+        let found = format!("{:.2} ({:.2}..{:.2})", ratio.value, ratio.lo, ratio.hi);
+        miss(result, "ratio of Tokio to itself = 1".to_owned(), found)
+    })
 }
 
 /// Sixteen threads that spawn from outside take at most 1.3 times as long as one.
@@ -80,6 +92,14 @@ mod tests {
         // The interval of a sample reaches a tenth to either side, and it must reach 3.
         assert!(rules(vec![sample("a", "", 3.1), sample("b", "", 2.9)]).is_empty());
         assert_eq!(rules(vec![sample("c", "", 2.0)]), ["c at 2 workers: ratio ≥ 3, found 2.00 (1.80..2.20)"]);
+    }
+
+    #[test]
+    fn a_side_against_itself_must_come_out_as_one() {
+        let mut report = report(vec![sample("a", "", 1.0), sample("b", "", 1.5)]);
+        report.self_check = true;
+        let missed: Vec<String> = missed(&report).iter().map(Miss::to_string).collect();
+        assert_eq!(missed, ["b at 2 workers: ratio of Tokio to itself = 1, found 1.50 (1.35..1.65)"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::args::Args;
+use crate::args::{self, Args};
 use crate::case::{Case, Figure, Setup};
 use crate::meter::{self, Usage};
 use crate::report::{Outcome, Side};
@@ -71,6 +71,20 @@ fn is_called(case: &Case, name: &str) -> bool {
 }
 
 impl Contest {
+    /// As many samples of one side as a run takes of it, for a profiler. The median of their ns per operation.
+    pub(crate) fn profile(&self, side: args::Side, pace: &Pace) -> (String, f64) {
+        let case = match side {
+            args::Side::Tokio => &self.tokio,
+            args::Side::Nezumi => &self.nezumi,
+        };
+        let mut samples = Samples::default();
+        for _ in 0..pace.pairs {
+            samples.take(case, &self.setup, pace);
+        }
+        let name = format!("{} {}, {} workers", case.workload, case.variant, self.setup.workers);
+        (name, stats::median(&samples.ns))
+    }
+
     pub(crate) fn run(&self, pace: &Pace) -> Outcome {
         let pairs = if self.tokio.slow { pace.pairs.min(10) } else { pace.pairs };
         let (mut tokio, mut nezumi, mut smol) = (Samples::default(), Samples::default(), Samples::default());

@@ -31,7 +31,7 @@ mod table;
 use std::process::ExitCode;
 
 use args::{Args, Parsed};
-use harness::{Contest, Pace};
+use harness::Pace;
 use report::Report;
 
 #[global_allocator]
@@ -69,10 +69,18 @@ fn run(args: &Args) -> Result<bool, String> {
     let rival = if args.self_check { on_tokio::workloads::all() } else { on_nezumi::workloads::all() };
     let contests = harness::contests(on_tokio::workloads::all(), rival, on_smol::all(), args)?;
 
+    if let Some(side) = args.profile {
+        for contest in &contests {
+            let (name, ns) = contest.profile(side, &Pace::of(args));
+            println!("{name}: {} ns", table::figure(ns));
+        }
+        return Ok(true);
+    }
+
     let mut report = Report::new(args);
-    let mut shown = table::Printer::new();
+    let mut shown = table::Printer::new(args.self_check);
     for contest in &contests {
-        let result = Contest::run(contest, &Pace::of(args));
+        let result = contest.run(&Pace::of(args));
         shown.row(&result);
         report.results.push(result);
     }

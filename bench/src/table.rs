@@ -8,14 +8,14 @@ use crate::report::{Outcome, Report};
 pub(crate) struct Printer(());
 
 impl Printer {
-    pub(crate) fn new() -> Printer {
+    pub(crate) fn new(self_check: bool) -> Printer {
         println!(
             "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6} {:>13} {:>5} {:>6}  {:>11} {:>15} {:>15}",
             "#",
             "workload",
             "w",
             "tokio",
-            "nezumi",
+            if self_check { "again" } else { "nezumi" },
             "smol",
             "ratio",
             "95 %",
