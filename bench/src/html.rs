@@ -13,6 +13,8 @@ use crate::table;
 const MARKS: [f64; 7] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0];
 /// Of the drawings, in their own units; they scale to the width of the page.
 const WIDTH: f64 = 340.0;
+/// Leaves room for the side's name before it, the figure and its unit after it.
+const LONGEST_BAR: f64 = 160.0;
 
 /// The whole page.
 pub(crate) fn render(report: &Report) -> String {
@@ -112,7 +114,7 @@ fn bars(row: &Outcome, dearest: f64) -> String {
     sides.extend(row.smol_ns.map(|ns| ("smol", ns)));
     let mut svg = open(sides.len() as f64 * 15.0, "figure of each side");
     for (i, (side, value)) in sides.into_iter().enumerate() {
-        let (y, width) = (i as f64 * 15.0, (value / widest).min(1.0) * (WIDTH - 150.0));
+        let (y, width) = (i as f64 * 15.0, (value / widest).min(1.0) * LONGEST_BAR);
         let _ = write!(
             svg,
             "<text x=\"0\" y=\"{:.0}\">{side}</text><rect class=\"{side}\" x=\"48\" y=\"{:.0}\" width=\"{width:.1}\" \
