@@ -49,7 +49,7 @@ where
     ///
     /// # #[nezumi::main]
     /// # async fn main() -> io::Result<()> {
-    /// let mut segments = (&b"1,22,333"[..]).split(b',');
+    /// let mut segments = io::BufReader::new(&b"1,22,333"[..]).split(b',');
     /// let mut lengths = Vec::new();
     /// while let Some(segment) = segments.next_segment().await? {
     ///     lengths.push(segment.len());

@@ -7,12 +7,14 @@
 //! side wakes it itself. User code (clone, drop, wake of a waker) never runs while the cell is held in a way that
 //! would make the other side wait: there is no lock, each side backs off.
 //!
-//!     registrar                              waker
-//!     R1 CAS IDLE -> REGISTERING  (acquire)  W1 fetch_or WAKING  (acq-rel)
-//!     R2 write the cell                      W2 if it was IDLE: take the cell
-//!     R3 CAS REGISTERING -> IDLE  (acq-rel)  W3 fetch_and !WAKING (release)
-//!        fails if WAKING came: take the
-//!        waker back, go IDLE, wake it
+//! ```text
+//! registrar                              waker
+//! R1 CAS IDLE -> REGISTERING  (acquire)  W1 fetch_or WAKING  (acq-rel)
+//! R2 write the cell                      W2 if it was IDLE: take the cell
+//! R3 CAS REGISTERING -> IDLE  (acq-rel)  W3 fetch_and !WAKING (release)
+//!    fails if WAKING came: take the
+//!    waker back, go IDLE, wake it
+//! ```
 //!
 //! The cell belongs to whoever moved the state away from IDLE. W1 that finds REGISTERING leaves the bit: R3 fails and
 //! the registrar wakes. R1 that finds WAKING cannot write: it wakes its own waker, which makes its task look again.

@@ -44,8 +44,8 @@
 //! | wait for several things at once | [`select!`], [`join!`], [`try_join!`] |
 //! | hand values over, share, take turns | [`sync`] |
 //! | sleep, repeat, give up in time | [`time`] |
-//! | read and write | [`io`], [`net`], [`fs`] |
-//! | run programs, hear signals | [`process`], [`signal`] |
+//! | read and write | [`io`], [`net`] |
+//! | hear signals | [`signal`] |
 //!
 //! # Features
 //!
@@ -61,8 +61,8 @@
 //! | `io-util` | the `Ext` traits and combinators of [`io`] |
 //! | `io-std` | [`io::stdin`], [`io::stdout`], [`io::stderr`] |
 //! | `net` | [`net`], [`io::unix`] |
-//! | `fs` | [`fs`] |
-//! | `process` | [`process`] |
+//! | `fs` | nothing yet |
+//! | `process` | nothing yet |
 //! | `signal` | [`signal`] |
 //! | `test-util` | a clock that tests can stop: [`time::pause`], [`time::advance`] |
 //!

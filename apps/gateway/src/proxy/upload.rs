@@ -5,9 +5,11 @@
 //! Promise: no more than the route's limit passes; a client that stops sending is noticed; and the exchange learns at
 //! once how the body ended, even if the upstream server answers something else or nothing.
 //!
-//!     link                               exchange
-//!     L1 store how it ended (release)    E1 load how it ended (acquire)
-//!     L2 notify `changed`                E2 wait for `changed`, then E1 again
+//! ```text
+//! link                               exchange
+//! L1 store how it ended (release)    E1 load how it ended (acquire)
+//! L2 notify `changed`                E2 wait for `changed`, then E1 again
+//! ```
 //!
 //! If E1 misses L1, then L2 is still to come: it finds the exchange waiting, or leaves a notice that E2 takes at once.
 //!

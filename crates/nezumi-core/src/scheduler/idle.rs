@@ -9,11 +9,13 @@
 //! A bit per sleeping worker, as many words as are needed, and the number of *searchers*: workers that look for work, or that have been
 //! woken to do so. While there is a searcher nobody is woken: the searcher will find what was pushed.
 //!
-//!     pusher                               sleeper
-//!     P1 push                (SeqCst RMW)  S1 set my bit                   (SeqCst RMW)
-//!     P2 searchers > 0? done (SeqCst load) S2 stop searching, if I was     (SeqCst RMW)
-//!     P3 a bit set?          (SeqCst load) S3 look in every queue once more (SeqCst loads)
-//!     P4 claim: searchers 0 -> 1, clear the bit, unpark
+//! ```text
+//! pusher                               sleeper
+//! P1 push                (SeqCst RMW)  S1 set my bit                   (SeqCst RMW)
+//! P2 searchers > 0? done (SeqCst load) S2 stop searching, if I was     (SeqCst RMW)
+//! P3 a bit set?          (SeqCst load) S3 look in every queue once more (SeqCst loads)
+//! P4 claim: searchers 0 -> 1, clear the bit, unpark
+//! ```
 //!
 //! All of these are in the one total order of SeqCst. If P2 sees a searcher, that one's S2 (or its last look before it found other work,
 //! see `stop_searching`) comes after P1, so its S3 finds the task. If P3 sees no bit of a sleeper, its S1 comes after P1, and so does S3. In P4 a

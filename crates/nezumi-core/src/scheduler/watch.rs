@@ -12,9 +12,11 @@
 //!
 //! Promise: work behind a stuck worker waits no longer than two looks while another worker sleeps; an idle runtime makes no wakeups.
 //!
-//!     worker that wakes           watch that goes to sleep
-//!     W1 clear my bit  (SeqCst)   V1 asleep = true     (SeqCst)
-//!     W2 asleep? wake  (SeqCst)   V2 all bits set?     (SeqCst)   if not, stay awake
+//! ```text
+//! worker that wakes           watch that goes to sleep
+//! W1 clear my bit  (SeqCst)   V1 asleep = true     (SeqCst)
+//! W2 asleep? wake  (SeqCst)   V2 all bits set?     (SeqCst)   if not, stay awake
+//! ```
 
 use super::shared::Shared;
 use crate::runtime::Handle;

@@ -11,10 +11,12 @@
 //! Promise: insert touches no lock and no line that another worker writes, as long as tasks complete where they were spawned; the
 //! reference in a slot is taken out by exactly one of `remove` and shutdown; a task inserted after `close` is refused.
 //!
-//!     remover                           shutdown (the owner)
-//!     R1 CAS slot: task -> a link        S1 CAS slot: task -> a link
-//!     R2 the winner owns the reference  S2 the winner owns the reference
-//!     R3 link the slot (its own now)
+//! ```text
+//! remover                           shutdown (the owner)
+//! R1 CAS slot: task -> a link        S1 CAS slot: task -> a link
+//! R2 the winner owns the reference  S2 the winner owns the reference
+//! R3 link the slot (its own now)
+//! ```
 //!
 //! Tests: `slots_are_reused_and_chunks_grow`, `what_others_free_comes_back_to_the_owner`, `closed_refuses`; the models
 //! `remove_races_shutdown` and `remote_frees_race_insert`.

@@ -111,7 +111,7 @@ pub trait AsyncBufReadExt: AsyncBufRead {
     ///
     /// # #[nezumi::main]
     /// # async fn main() -> io::Result<()> {
-    /// let mut segments = (&b"one;two"[..]).split(b';');
+    /// let mut segments = io::BufReader::new(&b"one;two"[..]).split(b';');
     /// assert_eq!(segments.next_segment().await?.as_deref(), Some(&b"one"[..]));
     /// assert_eq!(segments.next_segment().await?.as_deref(), Some(&b"two"[..]));
     /// assert_eq!(segments.next_segment().await?, None);

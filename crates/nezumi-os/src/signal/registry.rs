@@ -10,9 +10,11 @@
 //! as the OS does. The handler allocates nothing, takes no lock, and leaves `errno` alone. A child made by `fork` gets a registry of its
 //! own at its first use, and so never takes what was written for its parent.
 //!
-//!     handler                           driver
-//!     H1 set the flag                   D1 empty the pipe
-//!     H2 write to the pipe              D2 take the flags, tell
+//! ```text
+//! handler                           driver
+//! H1 set the flag                   D1 empty the pipe
+//! H2 write to the pipe              D2 take the flags, tell
+//! ```
 //!
 //! H1 before H2 and D1 before D2: a byte that D1 took was written after its flag was set, so D2 sees that. A pipe that is full holds a
 //! byte that D1 has not taken yet.

@@ -4,10 +4,6 @@ pub mod io;
 pub mod net;
 pub mod stream;
 
-#[cfg(feature = "fs")]
-pub mod fs;
-#[cfg(feature = "process")]
-pub mod process;
 #[cfg(feature = "rt")]
 pub mod runtime;
 #[cfg(feature = "signal")]
