@@ -210,7 +210,7 @@ impl<T> Sender<T> {
     /// let worker = nezumi::spawn(async move {
     ///     nezumi::select! {
     ///         _ = tx.closed() => "nobody listens",
-    ///         _ = std::future::pending() => unreachable!(),
+    ///         _ = std::future::pending::<()>() => unreachable!(),
     ///     }
     /// });
     /// drop(rx);
