@@ -7,7 +7,7 @@
 //! Promise: `with` reads the value of the innermost scope around it, on whichever thread the task is polled, and nothing
 //! once that scope has ended.
 //!
-//! Why the pointer is valid: it is set by [`LocalKey::enter`] only, which borrows the value for as long as the pointer
+//! Why the pointer is valid: it is set by `LocalKey::enter` only, which borrows the value for as long as the pointer
 //! stands, and it is read on the same thread only, by a shared reference that does not outlive the call of `with`. A scope
 //! entered inside that call would end inside it too; it is refused all the same, as programs expect a panic there.
 //!
@@ -25,7 +25,7 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll};
 use std::thread;
 
-/// A key to a value that belongs to a task, declared with [`task_local!`](crate::task_local).
+/// A key to a value that belongs to a task, declared with `task_local!`.
 ///
 /// # Examples
 ///

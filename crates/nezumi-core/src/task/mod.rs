@@ -1,8 +1,8 @@
 //! What is scheduled: one allocation per task, and the few words that name it.
 //!
-//! Called by `spawn` (creation) and the schedulers (running, shutdown). Knows a scheduler only as the trait [`Schedule`].
+//! Called by `spawn` (creation) and the schedulers (running, shutdown). Knows a scheduler only as the trait `Schedule`.
 //!
-//! - a *task* is the allocation: header, future or output, scheduler. [`TaskRef`] counts it.
+//! - a *task* is the allocation: header, future or output, scheduler. `TaskRef` counts it.
 //! - a *runnable* is the right to poll a task once. Queues hold these, and nothing else.
 //! - a *join handle* is the right to fetch the output.
 //!
