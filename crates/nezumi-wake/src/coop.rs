@@ -8,6 +8,7 @@ use crate::defer;
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -88,9 +89,11 @@ pub fn has_budget_remaining() -> bool {
 
 /// Gives the unit of budget back if it is dropped before [`made_progress`](Self::made_progress): a future that turns out
 /// to be pending has spent nothing.
+///
+/// Not `Send`: the budget is the thread's.
 #[derive(Debug)]
 #[must_use]
-pub struct RestoreOnPending(Cell<Budget>);
+pub struct RestoreOnPending(Cell<Budget>, PhantomData<*mut ()>);
 
 impl RestoreOnPending {
     /// Says that the future went on, so that what it spent stays spent.
@@ -117,14 +120,14 @@ impl Drop for RestoreOnPending {
 pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     let budget = current();
     match budget.0 {
-        None => Poll::Ready(RestoreOnPending(Cell::new(budget))),
+        None => Poll::Ready(RestoreOnPending(Cell::new(budget), PhantomData)),
         Some(0) => {
             exhausted(cx);
             Poll::Pending
         }
         Some(left) => {
             replace(Budget(Some(left - 1)));
-            Poll::Ready(RestoreOnPending(Cell::new(budget)))
+            Poll::Ready(RestoreOnPending(Cell::new(budget), PhantomData))
         }
     }
 }

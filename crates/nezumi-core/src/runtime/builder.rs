@@ -508,7 +508,7 @@ impl Builder {
         let hooks = self.hooks.clone();
         Config {
             flavor: self.flavor,
-            is_local,
+            local_to: is_local.then(|| std::thread::current().id()),
             workers: match self.flavor {
                 Flavor::CurrentThread => 1,
                 Flavor::MultiThread => self.worker_threads.unwrap_or_else(default_workers),

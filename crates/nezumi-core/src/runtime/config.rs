@@ -3,6 +3,7 @@
 use super::histogram::HistogramConfiguration;
 use super::hooks::Hooks;
 use super::seed::Seeds;
+use std::thread::ThreadId;
 
 /// Which scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +15,8 @@ pub(crate) enum Flavor {
 /// The settings of one runtime. Never changes once it is built.
 pub(crate) struct Config {
     pub(crate) flavor: Flavor,
-    /// Only this thread may ever run it.
-    pub(crate) is_local: bool,
+    /// The only thread that may run it, where that is so.
+    pub(crate) local_to: Option<ThreadId>,
     pub(crate) workers: usize,
     pub(crate) name: Option<String>,
     pub(crate) enable_time: bool,

@@ -39,11 +39,17 @@ pub struct Handle {
 /// Leaves the runtime when dropped. Made by [`Handle::enter`].
 #[must_use = "the runtime is left when the guard is dropped"]
 pub struct EnterGuard<'a> {
+    inside: Inside,
+    // Where the borrow has no part in what is dropped, the compiler lets it end before the guard does: a runtime may be
+    // shut down while its guard still stands.
+    _borrow: PhantomData<&'a Handle>,
+}
+
+struct Inside {
     former: *const Shard,
     /// How many guards stood when this one was made, itself included.
     depth: usize,
-    _keep: Handle,
-    _borrow: PhantomData<&'a Handle>,
+    keep: Handle,
 }
 
 impl Handle {
@@ -253,11 +259,11 @@ unsafe impl Sync for EnterGuard<'_> {}
 impl EnterGuard<'_> {
     pub(crate) fn new(handle: Handle) -> Self {
         let (former, depth) = context::enter_shard(handle.shared.shard_to_enter());
-        Self { former, depth, _keep: handle, _borrow: PhantomData }
+        Self { inside: Inside { former, depth, keep: handle }, _borrow: PhantomData }
     }
 }
 
-impl Drop for EnterGuard<'_> {
+impl Drop for Inside {
     fn drop(&mut self) {
         if context::with(context::Context::depth) == self.depth {
             context::leave_shard(self.former);
@@ -272,7 +278,7 @@ impl Drop for EnterGuard<'_> {
 
 impl fmt::Debug for EnterGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EnterGuard").field("runtime", &self._keep).finish()
+        f.debug_struct("EnterGuard").field("runtime", &self.inside.keep).finish()
     }
 }
 

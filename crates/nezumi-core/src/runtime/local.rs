@@ -1,7 +1,7 @@
 //! A runtime that stays on one thread, and so takes futures that are not `Send`.
 
 use super::{Builder, EnterGuard, Handle, RuntimeMetrics};
-use crate::scheduler::{current_thread, spawn};
+use crate::scheduler::spawn;
 use crate::task::{JoinHandle, Origin};
 use std::future::Future;
 use std::io;
@@ -120,16 +120,22 @@ impl Drop for LocalRuntime {
 impl std::panic::UnwindSafe for LocalRuntime {}
 impl std::panic::RefUnwindSafe for LocalRuntime {}
 
-/// Spawns a future that is not `Send` on the local runtime that runs on this thread, if one does.
+/// Spawns a future that is not `Send` on the local runtime that this thread has entered; gives it back where there is none.
+///
+/// # Panics
+///
+/// When that runtime is another thread's.
+#[track_caller]
 pub(crate) fn spawn_on_current<F>(future: F, origin: Origin<'_>) -> Result<JoinHandle<F::Output>, F>
 where
     F: Future + 'static,
     F::Output: 'static,
 {
-    match Handle::try_current() {
-        Ok(handle) if handle.shared().config.is_local && current_thread::runs_here(&handle) => {
-            Ok(spawn::local(&handle, future, origin))
-        }
-        _ => Err(future),
-    }
+    let Ok(handle) = Handle::try_current() else { return Err(future) };
+    let Some(thread) = handle.shared().config.local_to else { return Err(future) };
+    assert!(
+        thread == std::thread::current().id(),
+        "Local tasks can only be spawned on a LocalRuntime from the thread the runtime was created on"
+    );
+    Ok(spawn::local(&handle, future, origin))
 }

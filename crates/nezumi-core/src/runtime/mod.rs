@@ -74,11 +74,13 @@ pub fn worker_index() -> Option<usize> {
 /// Marks this thread as one that drives tasks.
 #[track_caller]
 fn enter_or_panic(allow_block_in_place: bool) -> EnteredGuard {
-    entered::enter(allow_block_in_place).unwrap_or_else(|| {
-        panic!(
+    match entered::enter(allow_block_in_place) {
+        Some(guard) => guard,
+        // Not in a closure, which would be the place of the panic.
+        None => panic!(
             "Cannot start a runtime from within a runtime. This happens because a function (like `block_on`) attempted to block the \
              current thread while the thread is being used to drive asynchronous tasks. Await the future instead, or call this in \
              `spawn_blocking` or `block_in_place`."
-        )
-    })
+        ),
+    }
 }

@@ -448,13 +448,6 @@ impl Seat {
     }
 }
 
-/// Whether this thread is the one that runs the core of this runtime.
-pub(crate) fn runs_here(handle: &Handle) -> bool {
-    context::with(|context| {
-        context.running_core().is_some_and(|core| ptr::eq(core.shared(), handle.shared()))
-    })
-}
-
 /// Runs `f` as the owner of the core, if nobody else runs it now. For `LocalRuntime`, which spawns before it blocks.
 pub(crate) fn as_owner<R>(handle: &Handle, f: impl FnOnce(&Core) -> R) -> Option<R> {
     let shared = handle.shared_arc();
@@ -474,6 +467,8 @@ pub(crate) fn shut_down(handle: &Handle) {
     // Without the core another thread is inside `block_on`, which borrows the runtime: it cannot be, unless that thread leaked it.
     let Some(core) = shared.seat.take(shared) else { return };
     let _entered = entered::enter(false);
+    // What is dropped here may ask for the runtime it belonged to.
+    let _inside = handle.enter();
     with_core(handle, core, |core| {
         let shard = core.shard();
         // SAFETY: this thread runs the core, and so owns the shard.

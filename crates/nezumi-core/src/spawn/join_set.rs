@@ -13,7 +13,7 @@ use crate::runtime::Handle;
 use crate::scheduler::spawn;
 use crate::task::{AbortHandle, Id, JoinError, JoinHandle, Origin};
 use nezumi_prim::sync::Mutex;
-use nezumi_wake::{AtomicWaker, coop};
+use nezumi_wake::coop;
 use slab::Slab;
 use std::collections::VecDeque;
 use std::fmt;
@@ -54,10 +54,53 @@ struct Member<T> {
     bell: Arc<Bell>,
 }
 
-/// Whose tasks have ended.
-struct Ready {
-    keys: Mutex<VecDeque<usize>>,
-    waker: AtomicWaker,
+/// Whose tasks have ended, and who waits for that.
+#[derive(Default)]
+struct Ready(Mutex<Ended>);
+
+#[derive(Default)]
+struct Ended {
+    keys: VecDeque<usize>,
+    waker: Option<Waker>,
+}
+
+impl Ready {
+    fn push(&self, key: usize) {
+        let waker = {
+            let mut ended = self.0.lock();
+            ended.keys.push_back(key);
+            ended.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn pop(&self) -> Option<usize> {
+        self.0.lock().keys.pop_front()
+    }
+
+    /// The next key, or none: then `waker` is woken when there is one.
+    ///
+    /// A waker that stood there before is dropped last of all: what its drop brings about is for the next call to see.
+    fn pop_or_wait(&self, waker: &Waker) -> Option<usize> {
+        {
+            let mut ended = self.0.lock();
+            if let Some(key) = ended.keys.pop_front() {
+                return Some(key);
+            }
+            if ended.waker.as_ref().is_some_and(|former| former.will_wake(waker)) {
+                return None;
+            }
+        }
+        let waker = waker.clone();
+        let mut ended = self.0.lock();
+        let key = ended.keys.pop_front();
+        let unused = if key.is_some() { Some(waker) } else { ended.waker.replace(waker) };
+        drop(ended);
+        drop(unused);
+        key
+    }
 }
 
 /// The join waker of one member.
@@ -75,8 +118,7 @@ impl Wake for Bell {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if !std::mem::replace(&mut *self.rung.lock(), true) {
-            self.ready.keys.lock().push_back(self.key);
-            self.ready.waker.wake();
+            self.ready.push(self.key);
         }
     }
 }
@@ -85,8 +127,7 @@ impl<T> JoinSet<T> {
     /// An empty set.
     #[must_use]
     pub fn new() -> Self {
-        let ready = Arc::new(Ready { keys: Mutex::new(VecDeque::new()), waker: AtomicWaker::new() });
-        Self { tasks: Slab::new(), ready }
+        Self { tasks: Slab::new(), ready: Arc::default() }
     }
 
     /// How many tasks are in the set, also of those that have ended and were not taken out.
@@ -191,11 +232,10 @@ impl<T: 'static> JoinSet<T> {
         abort
     }
 
-    /// Takes out the next task that has ended.
-    fn pop_ready(&mut self) -> Option<(Id, Result<T, JoinError>)> {
+    /// The output of a member whose key `next` gives. A key whose member has left since is passed over.
+    fn take_next(&mut self, next: impl Fn(&Ready) -> Option<usize>) -> Option<(Id, Result<T, JoinError>)> {
         loop {
-            let key = self.ready.keys.lock().pop_front()?;
-            // A key whose member has left since is passed over.
+            let key = next(&self.ready)?;
             if let Some(member) = self.tasks.try_remove(key) {
                 debug_assert!(member.handle.is_finished());
                 return Some((member.handle.id(), member.handle.take_output()));
@@ -223,12 +263,12 @@ impl<T: 'static> JoinSet<T> {
 
     /// Takes out a task that has ended already, if there is one.
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
-        coop::with_unconstrained(|| self.pop_ready()).map(|(_, result)| result)
+        coop::with_unconstrained(|| self.take_next(Ready::pop)).map(|(_, result)| result)
     }
 
     /// Like [`try_join_next`](Self::try_join_next), with the task's id.
     pub fn try_join_next_with_id(&mut self) -> Option<Result<(Id, T), JoinError>> {
-        self.pop_ready().map(|(id, result)| result.map(|output| (id, output)))
+        self.take_next(Ready::pop).map(|(id, result)| result.map(|output| (id, output)))
     }
 
     /// Aborts all tasks and waits until they have ended, dropping what they returned.
@@ -279,7 +319,7 @@ impl<T: 'static> JoinSet<T> {
         for member in self.tasks.drain() {
             *member.bell.rung.lock() = true;
         }
-        self.ready.keys.lock().clear();
+        self.ready.0.lock().keys.clear();
     }
 
     /// Polls for the next task to end; `Ready(None)` when the set is empty.
@@ -300,11 +340,7 @@ impl<T: 'static> JoinSet<T> {
             return Poll::Ready(None);
         }
         let coop = ready!(coop::poll_proceed(cx));
-        let next = self.pop_ready().or_else(|| {
-            self.ready.waker.register(cx.waker());
-            // A task may have ended between the look and the registration.
-            self.pop_ready()
-        });
+        let next = self.take_next(|ready| ready.pop_or_wait(cx.waker()));
         match next {
             Some(next) => {
                 coop.made_progress();

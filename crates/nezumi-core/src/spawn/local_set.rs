@@ -356,21 +356,21 @@ where
     F: Future + 'static,
     F::Output: 'static,
 {
+    let future = match runtime::spawn_local_on_current(future, origin) {
+        Ok(handle) => return handle,
+        Err(future) => future,
+    };
     let current = CURRENT.with(Cell::get);
-    if !current.is_null() {
-        // SAFETY: whoever made it current keeps a strong reference, from an `Arc`, until it no longer is.
-        let shared = unsafe {
-            Arc::increment_strong_count(current);
-            Arc::from_raw(current)
-        };
-        return spawn_on(&shared, future, origin);
-    }
-    match runtime::spawn_local_on_current(future, origin) {
-        Ok(handle) => handle,
-        Err(_) => {
-            panic!("`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`")
-        }
-    }
+    assert!(
+        !current.is_null(),
+        "`spawn_local` called from outside of a `task::LocalSet` or `runtime::LocalRuntime`"
+    );
+    // SAFETY: whoever made it current keeps a strong reference, from an `Arc`, until it no longer is.
+    let shared = unsafe {
+        Arc::increment_strong_count(current);
+        Arc::from_raw(current)
+    };
+    spawn_on(&shared, future, origin)
 }
 
 pin_project! {

@@ -70,10 +70,22 @@ pub(super) unsafe fn poll<F: Future, S: Schedule>(task: NonNull<Header>) {
 #[inline]
 unsafe fn poll_future<F: Future, S: Schedule>(task: NonNull<Header>, cell: &Cell<F, S>) -> Poll<()> {
     let _inside = Inside::new(cell.header.id);
+    /// Drops the future while a panic of its poll unwinds, so that its drop can tell.
+    struct DropOnPanic<'a, F: Future>(&'a UnsafeCell<Stage<F>>);
+
+    impl<F: Future> Drop for DropOnPanic<'_, F> {
+        fn drop(&mut self) {
+            // A second panic here would abort the process. It is caught, and the first one is the news.
+            // SAFETY: RUNNING is ours, by the promise of the caller of `poll_future`.
+            let _ = catch_unwind(AssertUnwindSafe(|| unsafe { set_stage(self.0, Stage::Consumed) }));
+        }
+    }
+
     let polled = catch_unwind(AssertUnwindSafe(|| {
+        let on_panic = DropOnPanic(&cell.stage);
         let waker = waker::borrowed(task);
         let mut cx = Context::from_waker(&waker);
-        cell.stage.with_mut(|stage| {
+        let polled = cell.stage.with_mut(|stage| {
             // SAFETY: row `stage` of the table in `task`: RUNNING is ours. The future never moves: the task is on the heap, and
             // the stage is only ever overwritten.
             match unsafe { &mut *stage } {
@@ -85,7 +97,9 @@ unsafe fn poll_future<F: Future, S: Schedule>(task: NonNull<Header>, cell: &Cell
                     unreachable!("a task is polled until its future is done")
                 }
             }
-        })
+        });
+        std::mem::forget(on_panic);
+        polled
     }));
     let output = match polled {
         Ok(Poll::Pending) => return Poll::Pending,
