@@ -46,7 +46,7 @@
 //! Tests: `behaves_like_a_deque`, also from cursors about to wrap; `many_threads_lose_and_double_nothing`. Models:
 //! `owner_at_both_ends_and_two_thieves`, `a_stalled_thief_keeps_its_slots`, `cursors_wrap_under_a_thief`,
 //! `a_thief_is_robbed`, `a_robbed_thief_has_less_room`, `overflow_races_a_thief`, `a_batch_races_a_thief`,
-//! `two_rescuers_and_the_owner`, `a_last_hot_item_is_left`, `a_push_races_the_last_look`; and, so that the checker is
+//! `two_rescuers_and_the_owner`, `thieves_copy_one_after_the_other`, `a_last_hot_item_is_left`, `a_push_races_the_last_look`; and, so that the checker is
 //! known to have teeth, `canary`: the deque whose owner reads one end before it moves the other.
 
 mod cursors;

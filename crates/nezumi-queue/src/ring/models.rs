@@ -22,6 +22,13 @@ fn drain(ring: &Small) -> Vec<u32> {
     std::iter::from_fn(|| unsafe { ring.pop_front() }).map(|num| num.value()).collect()
 }
 
+/// What is left when the others are gone. They have given all slots back.
+fn rest(ring: &Small) -> Vec<u32> {
+    let rest = drain(ring);
+    assert_eq!(ring.room(), 4, "every slot is free again");
+    rest
+}
+
 fn values(mut batch: Batch<Num>) -> Vec<u32> {
     std::iter::from_fn(|| batch.pop_front()).map(|num| num.value()).collect()
 }
@@ -70,7 +77,7 @@ fn owner_at_both_ends_and_two_thieves() {
             got.extend(value(ring.pop_hot()));
         }
         thieves.into_iter().for_each(|thief| got.extend(thief.join().unwrap()));
-        got.extend(drain(&ring));
+        got.extend(rest(&ring));
         check_once(got, 4);
     });
 }
@@ -92,7 +99,7 @@ fn a_stalled_thief_keeps_its_slots() {
             }
         }
         got.extend(thief.join().unwrap());
-        got.extend(drain(&ring));
+        got.extend(rest(&ring));
         check_once(got, 8);
     });
 }
@@ -112,7 +119,7 @@ fn cursors_wrap_under_a_thief() {
             got.extend(value(ring.pop_back()));
         }
         got.extend(thief.join().unwrap());
-        got.extend(drain(&ring));
+        got.extend(rest(&ring));
         check_once(got, 4);
     });
 }
@@ -145,8 +152,8 @@ fn a_thief_is_robbed() {
         got.extend(value(unsafe { second.pop_back() }));
         got.extend(robber.join().unwrap());
         got.extend(owner.join().unwrap());
-        got.extend(drain(&first));
-        got.extend(drain(&second));
+        got.extend(rest(&first));
+        got.extend(rest(&second));
         check_once(got, 4);
     });
 }
@@ -162,8 +169,8 @@ fn a_robbed_thief_has_less_room() {
         };
         let mut got: Vec<u32> = steal(&victim, &own, true).into_iter().collect();
         got.extend(robber.join().unwrap());
-        got.extend(drain(&victim));
-        got.extend(drain(&own));
+        got.extend(rest(&victim));
+        got.extend(rest(&own));
         check_once(got, 8);
     });
 }
@@ -187,7 +194,7 @@ fn overflow_races_a_thief() {
             }
         }
         got.extend(thief.join().unwrap());
-        got.extend(drain(&ring));
+        got.extend(rest(&ring));
         check_once(got, 5);
     });
 }
@@ -207,7 +214,7 @@ fn a_batch_races_a_thief() {
         };
         got.extend(values(batch));
         got.extend(thief.join().unwrap());
-        got.extend(drain(&ring));
+        got.extend(rest(&ring));
         check_once(got, 6);
     });
 }
@@ -226,8 +233,30 @@ fn two_rescuers_and_the_owner() {
         // SAFETY: this thread is the owner.
         let mut got = Vec::from_iter(value(unsafe { ring.pop_front() }));
         rescuers.into_iter().for_each(|rescuer| got.extend(rescuer.join().unwrap()));
-        got.extend(drain(&ring));
+        got.extend(rest(&ring));
         check_once(got, 3);
+    });
+}
+
+#[test]
+fn thieves_copy_one_after_the_other() {
+    check(|| {
+        // If two could copy at once, the first to end would give the slots of both back, and the owner would overwrite them.
+        let ring = ring(0, 0..4);
+        let thieves = [(); 2].map(|()| {
+            let ring = ring.clone();
+            thread::spawn(move || values(ring.steal_batch(true, 1).unwrap_or_default()))
+        });
+        let mut got = Vec::new();
+        for next in 4..6 {
+            // SAFETY: this thread is the owner.
+            if let Err(num) = unsafe { ring.push_back(Num::new(next), false) } {
+                got.push(num.value());
+            }
+        }
+        thieves.into_iter().for_each(|thief| got.extend(thief.join().unwrap()));
+        got.extend(rest(&ring));
+        check_once(got, 6);
     });
 }
 
