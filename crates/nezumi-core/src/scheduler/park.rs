@@ -4,7 +4,7 @@
 //! shutdown flag, then sleep, in the driver if nobody sits there, else on the worker's own parker; never past the next timer of its own.
 
 use super::worker::Worker;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 impl Worker {
@@ -67,6 +67,9 @@ impl Worker {
             return;
         }
         let bed = &self.shard().bed;
+        // SeqCst: pairs with the fence in `watch`, which holds the seat for a moment and then looks for those who found it taken. A
+        // worker that holds it sits down itself before it sleeps.
+        fence(Ordering::SeqCst);
         if let (Some(handle), Some(mut seat)) = (&shared.driver, shared.driver_seat.try_lock()) {
             if let Some(driver) = &mut *seat {
                 shared.driver_turns.fetch_add(1, Ordering::Relaxed);

@@ -25,7 +25,7 @@ use nezumi_prim::Parker;
 use nezumi_prim::sync::Mutex;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -184,14 +184,16 @@ impl<'a> Looker<'a> {
         }
         let Some(handle) = &self.shared.driver else { return };
         let Some(mut seat) = self.shared.driver_seat.try_lock() else { return };
+        if let (Some(driver), true, false) = (&mut *seat, stuck_somewhere, self.shared.idle.any_sleeping()) {
+            driver.turn(handle, Some(Duration::ZERO), self.shared.config.events_per_busy_turn);
+        }
+        drop(seat);
+        // SeqCst: pairs with the fence in `Worker::sleep`. Either that worker finds the seat free, or its bit is seen here.
+        fence(Ordering::SeqCst);
+        // Asked only now: a worker that fell asleep while the seat was ours found it taken, and sleeps beside it. Whoever is woken
+        // finds nothing to run, and then goes to sleep in the driver.
         if self.shared.idle.any_sleeping() {
-            drop(seat);
-            // It will find nothing to run, and then go to sleep in the driver.
             self.shared.notify();
-        } else if stuck_somewhere {
-            if let Some(driver) = &mut *seat {
-                driver.turn(handle, Some(Duration::ZERO), self.shared.config.events_per_busy_turn);
-            }
         }
     }
 }
