@@ -32,14 +32,15 @@ const SHARES: &[Share] = &[
     share("nezumi-prim", &[], 60),
     share("nezumi-wake", &[], 120),
     share("nezumi-queue", &[], 300),
-    share("nezumi-sync", &[], 300),
-    share("nezumi-io", &[], 300),
-    share("nezumi-core", &["task", "timer"], 300),
+    share("nezumi-core", &["task::"], 600),
 ];
+
+/// What only a full run has the time for.
+const FULL_ONLY: &[Share] = &[share("nezumi-sync", &[], 600), share("nezumi-io", &[], 600)];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut failed = Vec::new();
-    for share in SHARES {
+    for share in SHARES.iter().chain(if options.full { FULL_ONLY } else { &[] }) {
         if options.package.as_deref().is_some_and(|package| package != share.package) {
             continue;
         }

@@ -407,6 +407,17 @@ mod registry {
     fn closed_refuses() {
         let list = Arc::new(List::default());
         list.shut_down();
-        catch_unwind(AssertUnwindSafe(|| list.spawn(async {}))).unwrap_err();
+        list.schedulers.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: this thread owns the registry; the reference that it does not take is given up below.
+        let (runnable, mut join) = unsafe {
+            let (runnable, join) = new_task(async {}, Home(Arc::clone(&list)), Origin::here());
+            assert!(list.registry.insert(runnable.as_ptr()).is_err());
+            drop(TaskRef::from_header(runnable.as_ptr()));
+            (runnable, join)
+        };
+        runnable.cancel();
+        assert!(output(&mut join).unwrap_err().is_cancelled());
+        drop(join);
+        list.check_all_freed();
     }
 }
