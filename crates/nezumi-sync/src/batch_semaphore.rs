@@ -26,14 +26,20 @@
 //! of the word is a read-modify-write. Hence whoever reads the word with Acquire sees what every releaser before wrote (the
 //! release sequence is never broken), and may pass the permits on.
 //!
+//! Closing ends that: it hands the head what the word held, and the head, refused, gives it back when it is dropped. So a
+//! channel that is closed under a reservation of many is idle only when that has gone.
+//!
 //! A node belongs to the lock while it is linked. The granter unlinks it and takes its waker, and only then, as its last
-//! touch of the node, sets `granted`: from there on the node is its future's alone, which may free it without locking.
+//! touch of the node, stores its `share`: from there on the node is its future's alone, which may free it without locking.
+//!
+//! A future takes its permits, or its place in the queue, before it asks for a unit of the task's budget: a task that has
+//! used its budget up does not lose its turn. Without budget it keeps what it got, and tells its caller the next time.
 //!
 //! Tests: `tests` below, property `behaves_like_a_fair_counter` in `semaphore`; loom: `models` below, one for each pair of
 //! acquire, release, drop of an acquire, and close.
 
 use crate::wakers::{Batches, WakerSlot};
-use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use nezumi_prim::sync::{Mutex, MutexGuard};
 use nezumi_queue::list::{Link, LinkedList, Links};
 use nezumi_wake::{block_on, coop, entered};
@@ -202,8 +208,22 @@ impl Semaphore {
         let mut wakers = Batches::new();
         let mut queue = self.queue.lock();
         // From here on nobody joins the queue (`enqueue` looks under the lock), so the loop ends. Release: pairs with the
-        // Acquire in `is_closed` and `take`.
-        self.word.fetch_or(CLOSED, Ordering::Release);
+        // Acquire in `is_closed` and `take`. Acquire: as in `grant`, for the head's share.
+        let word = self.word.fetch_or(CLOSED, Ordering::AcqRel);
+        if let Some(head) = queue.front() {
+            // SAFETY: it is linked and the lock is held, so its future has not freed it.
+            let head = unsafe { head.as_ref() };
+            let share = head.permits.min(word >> SHIFT);
+            if share > 0 {
+                // Relaxed: what it held goes on by the share. WAITERS is set: others only add to the word.
+                self.word.fetch_sub(share << SHIFT, Ordering::Relaxed);
+                // SAFETY: the lock is held.
+                wakers.push(unsafe { head.waker.take() });
+                queue.pop_front();
+                // The last touch, as in `grant`.
+                head.share.store(share, Ordering::Release);
+            }
+        }
         loop {
             while wakers.has_room() {
                 let Some(waiter) = queue.pop_front() else { break };
@@ -263,9 +283,9 @@ impl Semaphore {
             queue.pop_front();
             // SAFETY: the lock is held.
             wakers.push(unsafe { waiter.waker.take() });
-            // The last touch: the future may free the node at once. Release: pairs with the Acquire in `is_granted`; hands on
-            // what the releasers wrote.
-            waiter.granted.store(true, Ordering::Release);
+            // The last touch: the future may free the node at once. Release: pairs with the Acquire in `share`; hands on what
+            // the releasers wrote.
+            waiter.share.store(waiter.permits, Ordering::Release);
         }
         // The word may have grown since it was read. It is changed by the difference, never overwritten: whoever added to it
         // saw WAITERS and comes after us.
@@ -358,9 +378,9 @@ impl Semaphore {
     /// A waiter goes away before it could tell whether it was granted.
     #[cold]
     fn abandon(&self, waiter: Pin<&Waiter>) {
-        if !waiter.is_granted() {
+        if waiter.share() == 0 {
             let mut queue = self.queue.lock();
-            if !waiter.is_granted() {
+            if waiter.share() == 0 {
                 let node = NonNull::from(waiter.get_ref());
                 let was_head = queue.front() == Some(node);
                 // SAFETY: the node is live, it is in this list or (closed) in none, and the lock is held.
@@ -377,7 +397,7 @@ impl Semaphore {
                 return drop(waker);
             }
         }
-        self.release(waiter.permits);
+        self.release(waiter.share());
     }
 }
 
@@ -424,9 +444,10 @@ pub(crate) fn granted(acquired: Result<(), AcquireError>) {
 /// A place in the queue.
 struct Waiter {
     links: Links,
-    /// How many it waits for. Never changes.
+    /// How many it waits for, at least 1 if it is queued. Never changes.
     permits: usize,
-    granted: AtomicBool,
+    /// How many it was given when it was taken out of the queue: all, or fewer by `close`. 0 until then.
+    share: AtomicUsize,
     waker: WakerSlot,
 }
 
@@ -438,12 +459,16 @@ unsafe impl Link for Waiter {
 impl Waiter {
     #[inline]
     fn new(permits: usize) -> Self {
-        Self { links: Links::new(), permits, granted: AtomicBool::new(false), waker: WakerSlot::new() }
+        Self { links: Links::new(), permits, share: AtomicUsize::new(0), waker: WakerSlot::new() }
+    }
+
+    fn share(&self) -> usize {
+        // Acquire: pairs with the Release in `grant` and `close`.
+        self.share.load(Ordering::Acquire)
     }
 
     fn is_granted(&self) -> bool {
-        // Acquire: pairs with the Release in `grant`.
-        self.granted.load(Ordering::Acquire)
+        self.share() == self.permits
     }
 }
 
@@ -483,7 +508,6 @@ impl Future for Acquire<'_> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let coop = ready!(coop::poll_proceed(cx));
         let this = self.project();
         let waiter = this.waiter.as_ref();
         let result = if *this.queued {
@@ -500,6 +524,14 @@ impl Future for Acquire<'_> {
                     }
                 },
             }
+        };
+        let Poll::Ready(coop) = coop::poll_proceed(cx) else {
+            if result.is_ok() && waiter.permits > 0 {
+                // As if it had been queued and granted: they are told of the next time, or go back.
+                waiter.share.store(waiter.permits, Ordering::Relaxed);
+                *this.queued = true;
+            }
+            return Poll::Pending;
         };
         if result.is_ok() {
             // The permits are the caller's now.

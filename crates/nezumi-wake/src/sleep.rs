@@ -11,12 +11,27 @@ use std::time::Duration;
 /// A future that completes when a time has passed.
 pub type Sleep = Pin<Box<dyn Future<Output = ()> + Send + Sync>>;
 
-static SLEEP: OnceLock<fn(Duration) -> Sleep> = OnceLock::new();
+struct Clock {
+    sleep: fn(Duration) -> Sleep,
+    assert_may_sleep: fn(),
+}
 
-/// Says how to sleep. The first call counts.
-pub fn set_sleep(sleep: fn(Duration) -> Sleep) {
+static CLOCK: OnceLock<Clock> = OnceLock::new();
+
+/// Says how to sleep, and how to panic where one may not. The first call counts.
+pub fn set_sleep(sleep: fn(Duration) -> Sleep, assert_may_sleep: fn()) {
     // Later ones say the same: there is one kind of runtime.
-    let _ = SLEEP.set(sleep);
+    let _ = CLOCK.set(Clock { sleep, assert_may_sleep });
+}
+
+/// Panics where [`sleep`] would, and makes no timer: for those who may not need one.
+///
+/// # Panics
+///
+/// As [`sleep`].
+#[track_caller]
+pub fn assert_may_sleep() {
+    (clock().assert_may_sleep)();
 }
 
 /// Completes when `duration` has passed.
@@ -27,10 +42,15 @@ pub fn set_sleep(sleep: fn(Duration) -> Sleep) {
 #[track_caller]
 #[must_use]
 pub fn sleep(duration: Duration) -> Sleep {
-    match SLEEP.get() {
-        Some(sleep) => sleep(duration),
+    (clock().sleep)(duration)
+}
+
+#[track_caller]
+fn clock() -> &'static Clock {
+    match CLOCK.get() {
+        Some(clock) => clock,
         None => panic!(
-            "there is no timer running, must be called from the context of a Tokio 1.x runtime: build a runtime with time \
+            "there is no reactor running, must be called from the context of a Tokio 1.x runtime: build a runtime with time \
              enabled, and call this inside it"
         ),
     }

@@ -492,7 +492,10 @@ impl Builder {
         });
         if self.enable_time {
             // For those who know no runtime, and wait with a time limit.
-            nezumi_wake::sleep::set_sleep(|duration| Box::pin(crate::time::sleep(duration)));
+            nezumi_wake::sleep::set_sleep(
+                |duration| Box::pin(crate::time::sleep(duration)),
+                crate::time::assert_may_sleep,
+            );
         }
         let handle = Handle::new(Shared::new(config, driver, pool));
         if self.flavor == Flavor::MultiThread {

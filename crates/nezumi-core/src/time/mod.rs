@@ -37,6 +37,7 @@ mod timeout;
 pub use instant::Instant;
 pub use interval::{Interval, MissedTickBehavior, interval, interval_at};
 pub use pause::{advance, pause, resume};
+pub(crate) use sleep::assert_may_sleep;
 pub use sleep::{Sleep, sleep, sleep_until};
 #[doc(no_inline)]
 pub use std::time::Duration;

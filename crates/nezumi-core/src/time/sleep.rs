@@ -132,17 +132,7 @@ impl Sleep {
     /// Where there is no timer.
     #[track_caller]
     pub(super) fn new(deadline: Instant) -> Sleep {
-        let Some(home) = Home::current() else {
-            panic!(
-                "there is no reactor running, must be called from the context of a Tokio 1.x runtime. A timer belongs to a \
-                 runtime: make it inside `block_on`, a spawned task, or the guard of `Handle::enter`."
-            );
-        };
-        assert!(
-            home.time_enabled(),
-            "A Tokio 1.x context was found, but timers are disabled. Call `enable_time` on the runtime builder to enable timers."
-        );
-        Sleep { entry: Entry::new(home, deadline.into_std()), _unwind: PhantomData }
+        Sleep { entry: Entry::new(home_of_timer(), deadline.into_std()), _unwind: PhantomData }
     }
 
     /// The instant at which the future completes.
@@ -191,6 +181,28 @@ impl Future for Sleep {
         }
         Poll::Ready(())
     }
+}
+
+/// Where a timer made here belongs.
+#[track_caller]
+fn home_of_timer() -> Home {
+    let Some(home) = Home::current() else {
+        panic!(
+            "there is no reactor running, must be called from the context of a Tokio 1.x runtime. A timer belongs to a \
+             runtime: make it inside `block_on`, a spawned task, or the guard of `Handle::enter`."
+        );
+    };
+    assert!(
+        home.time_enabled(),
+        "A Tokio 1.x context was found, but timers are disabled. Call `enable_time` on the runtime builder to enable timers."
+    );
+    home
+}
+
+/// Panics where [`sleep`] would, and makes nothing.
+#[track_caller]
+pub(crate) fn assert_may_sleep() {
+    drop(home_of_timer());
 }
 
 #[cold]

@@ -161,6 +161,32 @@ fn close_refuses_whoever_it_meets() {
 }
 
 #[test]
+fn what_close_leaves_with_the_head_comes_back() {
+    loom::model(|| {
+        let shared = Arc::new((Semaphore::new(0), AtomicUsize::new(0)));
+        let releaser = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(1, Ordering::Relaxed);
+                shared.0.release(1);
+            })
+        };
+        let closer = {
+            let shared = shared.clone();
+            spawn(move || shared.0.close())
+        };
+        block_on(shared.0.acquire(2)).unwrap_err();
+        // Whoever counts it back has what its releaser wrote, though it went through the closer and the head.
+        if shared.0.available_permits() == 1 {
+            assert_eq!(shared.1.load(Ordering::Relaxed), 1);
+        }
+        releaser.join().unwrap();
+        closer.join().unwrap();
+        assert_eq!(shared.0.available_permits(), 1);
+    });
+}
+
+#[test]
 fn forgetting_does_not_rob_a_waiter() {
     loom::model(|| {
         let semaphore = Arc::new(Semaphore::new(0));

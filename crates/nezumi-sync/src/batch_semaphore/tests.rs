@@ -131,6 +131,32 @@ fn close_refuses_all_and_keeps_the_permits() {
 }
 
 #[test]
+fn what_the_head_held_is_out_until_it_has_heard_of_the_close() {
+    for cancelled in [true, false] {
+        let semaphore = Semaphore::new(3);
+        let mut large = task(semaphore.acquire(5));
+        let mut other = task(semaphore.acquire(1));
+        large.assert_pending();
+        other.assert_pending();
+        semaphore.close();
+        assert_eq!((large.wakes(), other.wakes()), (1, 1));
+        semaphore.release(1);
+        assert_eq!(semaphore.available_permits(), 1, "three are with the head");
+        if cancelled {
+            large.drop_future();
+        } else {
+            large.assert_ready().unwrap_err();
+            assert_eq!(semaphore.available_permits(), 1);
+            drop(large);
+        }
+        assert_eq!(semaphore.available_permits(), 4);
+        other.assert_ready().unwrap_err();
+        drop(other);
+        assert_eq!(semaphore.available_permits(), 4);
+    }
+}
+
+#[test]
 fn close_beats_a_grant_that_was_not_polled() {
     let semaphore = Semaphore::new(0);
     let mut waiter = task(semaphore.acquire(2));
@@ -226,6 +252,63 @@ fn a_panicking_waker_does_not_stop_the_queue() {
             assert_eq!(waiter.assert_ready().is_ok(), !close);
         }
     }
+}
+
+fn spend_the_budget() {
+    while coop::has_budget_remaining() {
+        task(coop::consume_budget()).assert_ready();
+    }
+}
+
+#[test]
+fn a_task_without_budget_keeps_its_turn() {
+    let semaphore = Semaphore::new(0);
+    let mut first = task(semaphore.acquire(1));
+    coop::budget(|| {
+        spend_the_budget();
+        first.assert_pending();
+    });
+    let mut second = task(semaphore.acquire(1));
+    second.assert_pending();
+    semaphore.release(1);
+    assert_eq!((first.is_woken(), second.is_woken()), (true, false));
+    first.assert_ready().unwrap();
+}
+
+#[test]
+fn a_task_without_budget_gets_what_is_there_and_is_told_later() {
+    for cancelled in [true, false] {
+        let semaphore = Semaphore::new(1);
+        let mut first = task(semaphore.acquire(1));
+        coop::budget(|| {
+            spend_the_budget();
+            first.assert_pending();
+            assert_eq!(first.wakes(), 1);
+            first.assert_pending();
+        });
+        semaphore.try_acquire(1).unwrap_err();
+        if cancelled {
+            first.drop_future();
+            semaphore.try_acquire(1).unwrap();
+        } else {
+            first.assert_ready().unwrap();
+            drop(first);
+            semaphore.try_acquire(1).unwrap_err();
+        }
+    }
+}
+
+#[test]
+fn a_grant_waits_for_budget_too() {
+    let semaphore = Semaphore::new(0);
+    let mut first = task(semaphore.acquire(1));
+    first.assert_pending();
+    semaphore.release(1);
+    coop::budget(|| {
+        spend_the_budget();
+        first.assert_pending();
+    });
+    first.assert_ready().unwrap();
 }
 
 #[test]

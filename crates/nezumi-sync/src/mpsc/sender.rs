@@ -125,7 +125,7 @@ impl<T> Sender<T> {
     ///
     /// # Panics
     ///
-    /// If it has to wait, and there is no runtime with a timer.
+    /// If it is polled outside a runtime with time enabled, even if there is room.
     ///
     /// # Cancel safety
     ///

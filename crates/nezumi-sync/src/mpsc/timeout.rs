@@ -1,14 +1,16 @@
 //! A wait that gives up.
 
 use nezumi_wake::coop;
-use nezumi_wake::sleep::{Sleep, sleep};
+use nezumi_wake::sleep::{Sleep, assert_may_sleep, sleep};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// The output of `future`, or `None` if it is not there after `timeout`. No timer is made for a future that is ready at once.
+/// The output of `future`, or `None` if it is not there after `timeout`. No timer is made for a future that is ready at once; but
+/// that one could be is asked of every call, so that a program does not find out only under load.
 pub(super) async fn within<F: Future>(timeout: Duration, future: F) -> Option<F::Output> {
+    assert_may_sleep();
     let mut future = pin!(future);
     let mut timer: Option<Sleep> = None;
     poll_fn(|cx| {

@@ -138,6 +138,8 @@ struct Reference {
     queue: VecDeque<(usize, usize)>,
     granted: Vec<usize>,
     closed: bool,
+    /// Who was the head of the queue when it was closed, and what it held.
+    refused_head: Option<(usize, usize)>,
 }
 
 impl Reference {
@@ -150,6 +152,24 @@ impl Reference {
             self.queue.pop_front();
             self.granted.push(id);
         }
+    }
+
+    /// What a wait that ends without success gives back.
+    fn share(&mut self, id: usize, n: usize) -> usize {
+        if self.granted.contains(&id) {
+            return n;
+        }
+        self.refused_head.take_if(|head| head.0 == id).map_or(0, |head| head.1)
+    }
+
+    fn close(&mut self) {
+        self.closed = true;
+        if let Some((id, n)) = self.queue.pop_front() {
+            let share = n.min(self.permits);
+            self.permits -= share;
+            self.refused_head = Some((id, share));
+        }
+        self.queue.clear();
     }
 
     fn available(&self) -> usize {
@@ -235,7 +255,7 @@ fn check(calls: Vec<Call>) {
                     }
                     Poll::Ready(Err(_)) => {
                         assert!(reference.closed);
-                        reference.permits += if granted { n } else { 0 };
+                        reference.permits += reference.share(id, n);
                     }
                     Poll::Pending => {
                         assert!(!granted && !reference.closed);
@@ -247,7 +267,7 @@ fn check(calls: Vec<Call>) {
                 let (id, n, future) = waiting.remove(i);
                 drop(future);
                 reference.queue.retain(|&(other, _)| other != id);
-                reference.permits += if reference.granted.contains(&id) { n } else { 0 };
+                reference.permits += reference.share(id, n);
                 reference.serve();
             }
             Call::Release(i) if i < held.len() => {
@@ -268,8 +288,7 @@ fn check(calls: Vec<Call>) {
             }
             Call::Close => {
                 semaphore.close();
-                reference.closed = true;
-                reference.queue.clear();
+                reference.close();
             }
             Call::Poll(_) | Call::Cancel(_) | Call::Release(_) => {}
         }

@@ -3,6 +3,7 @@ use super::super::error::{SendError, SendTimeoutError, TryRecvError, TrySendErro
 use crate::testing::{Task, panics, poll_once};
 use nezumi_wake::sleep::set_sleep;
 use nezumi_wake::{block_on, coop, entered};
+use std::cell::Cell;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Context, Poll};
@@ -219,16 +220,24 @@ fn a_bound_out_of_range_panics() {
     assert!(panics(|| channel::<u8>(usize::MAX)));
 }
 
+thread_local! {
+    /// Whether the test below is in a runtime with time, so to speak.
+    static HAS_TIME: Cell<bool> = const { Cell::new(true) };
+}
+
 #[test]
 fn a_send_gives_up_when_its_time_is_over() {
     // The clock of this test: the second poll comes after the end of time.
-    set_sleep(|timeout| {
-        let mut polls = 0;
-        Box::pin(poll_fn(move |_: &mut Context<'_>| {
-            polls += 1;
-            if timeout.is_zero() || polls > 1 { Poll::Ready(()) } else { Poll::Pending }
-        }))
-    });
+    set_sleep(
+        |timeout| {
+            let mut polls = 0;
+            Box::pin(poll_fn(move |_: &mut Context<'_>| {
+                polls += 1;
+                if timeout.is_zero() || polls > 1 { Poll::Ready(()) } else { Poll::Pending }
+            }))
+        },
+        || assert!(HAS_TIME.get(), "there is no reactor running"),
+    );
     let (tx, mut rx) = channel(1);
     let second = Duration::from_secs(1);
     assert_eq!(block_on(tx.send_timeout(1, second)), Ok(()));
@@ -253,6 +262,18 @@ fn a_send_gives_up_when_its_time_is_over() {
         }
         assert!(send.as_mut().poll(&mut Context::from_waker(std::task::Waker::noop())).is_ready());
     });
+    HAS_TIME.set(false);
+    rx.close();
+    for room in [true, false] {
+        let (tx, _rx) = channel(1);
+        assert!(room || tx.try_send(1).is_ok());
+        assert!(
+            panics(|| poll_once(pin!(tx.send_timeout(2, second)))),
+            "with room or without, it asks for a clock"
+        );
+    }
+    assert!(panics(|| poll_once(pin!(tx.send_timeout(2, second)))), "so it does of a closed channel");
+    HAS_TIME.set(true);
     drop(rx);
     assert_eq!(block_on(tx.send_timeout(7, second)), Err(SendTimeoutError::Closed(7)));
 }

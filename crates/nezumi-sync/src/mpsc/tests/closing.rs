@@ -166,3 +166,24 @@ fn is_closed_of_the_receiver_tells_of_the_senders_and_of_close() {
     drop(tx);
     assert!(rx.is_closed());
 }
+
+#[test]
+fn a_closed_channel_is_done_when_a_large_reservation_has_gone() {
+    for cancelled in [true, false] {
+        let (tx, mut rx) = channel::<u8>(2);
+        let permit = tx.try_reserve().unwrap();
+        let (receiver, sender) = (Task::new(), Task::new());
+        let mut reserve = Box::pin(tx.reserve_many(2));
+        assert!(sender.poll(reserve.as_mut()).is_pending());
+        rx.close();
+        assert!(receiver.enter(|cx| rx.poll_recv(cx)).is_pending());
+        drop(permit);
+        assert_eq!(receiver.wakes(), 0, "the reservation holds the other half");
+        if !cancelled {
+            assert!(matches!(sender.poll(reserve.as_mut()), Poll::Ready(Err(_))));
+        }
+        drop(reserve);
+        assert_eq!(receiver.wakes(), 1);
+        assert_eq!(receiver.enter(|cx| rx.poll_recv(cx)), Poll::Ready(None));
+    }
+}
