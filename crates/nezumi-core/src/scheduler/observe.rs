@@ -17,9 +17,9 @@ pub(super) fn run(shared: &Shared, shard: &Shard, runnable: Runnable) {
     if let Some(hook) = &hooks.before_poll {
         hook(&meta);
     }
-    let began = shard.poll_times.as_ref().map(|_| Instant::now());
+    let began = shard.poll_times().map(|_| Instant::now());
     runnable.run();
-    if let (Some(times), Some(began)) = (&shard.poll_times, began) {
+    if let (Some(times), Some(began)) = (shard.poll_times(), began) {
         times.record(began.elapsed());
     }
     if let Some(hook) = &hooks.after_poll {

@@ -14,7 +14,7 @@ use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering};
 use nezumi_queue::Ring;
 use nezumi_recorder::Counters;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::Arc;
 use std::thread::ThreadId;
 
@@ -27,11 +27,19 @@ pub(super) struct Homes {
     pub(super) others: CachePadded<AtomicIsize>,
 }
 
-/// One worker's part of a runtime, or one of those that outside threads share.
-pub(crate) struct Shard {
+/// What is never written once the shard is made. Every worker that polls or wakes a task of this shard reads it, and would wait for the owner
+/// each time if it lay on a line that the owner writes.
+struct Fixed {
     /// Holds one strong reference, given up in `free`.
     shared: *const Shared,
     index: usize,
+    /// How long polls took, where the builder asked.
+    poll_times: Option<Histogram>,
+}
+
+/// One worker's part of a runtime, or one of those that outside threads share.
+pub(crate) struct Shard {
+    fixed: CachePadded<Fixed>,
     pub(super) homes: Homes,
     /// What is runnable here. Normal priority.
     pub(super) ring: Ring<Runnable>,
@@ -46,8 +54,6 @@ pub(crate) struct Shard {
     pub(super) counters: CachePadded<Counters>,
     /// How many tasks the single-threaded scheduler's queue holds. For metrics.
     pub(super) depth: AtomicUsize,
-    /// How long polls took, where the builder asked.
-    pub(super) poll_times: Option<Histogram>,
     /// The thread that drives the worker, or the last that did. For metrics.
     thread: Mutex<Option<ThreadId>>,
     /// How many polls the worker has begun. The watch compares: the same number twice, awake, means one long poll.
@@ -56,7 +62,7 @@ pub(crate) struct Shard {
     pub(super) stuck: CachePadded<AtomicBool>,
 }
 
-// SAFETY: `shared` is a strong reference to a `Sync` value; `homes.owner` and the owner's parts of `ring` and `registry` are touched
+// SAFETY: `fixed.shared` is a strong reference to a `Sync` value; `homes.owner` and the owner's parts of `ring` and `registry` are touched
 // only by the owner (module `home`, contracts of the unsafe functions).
 unsafe impl Send for Shard {}
 // SAFETY: as above.
@@ -66,8 +72,7 @@ impl Shard {
     /// A shard of the runtime whose shared part will stand at `shared`.
     pub(super) fn new(shared: *const Shared, index: usize, poll_times: Option<Histogram>) -> Self {
         Self {
-            shared,
-            index,
+            fixed: CachePadded::new(Fixed { shared, index, poll_times }),
             homes: Homes { owner: UnsafeCell::new(0), others: CachePadded::new(AtomicIsize::new(BIAS)) },
             ring: Ring::new(),
             high: Ring::new(),
@@ -78,7 +83,6 @@ impl Shard {
             bed: Bed::new(),
             counters: CachePadded::default(),
             depth: AtomicUsize::new(0),
-            poll_times,
             thread: Mutex::new(None),
             polls_begun: AtomicU64::new(0),
             stuck: CachePadded::new(AtomicBool::new(false)),
@@ -88,12 +92,12 @@ impl Shard {
     #[inline]
     pub(crate) fn shared(&self) -> &Shared {
         // SAFETY: the shard is inside the shared part, which lives as long as it does.
-        unsafe { &*self.shared }
+        unsafe { &*self.fixed.shared }
     }
 
     #[inline]
     pub(crate) fn index(&self) -> usize {
-        self.index
+        self.fixed.index
     }
 
     #[inline]
@@ -124,8 +128,8 @@ impl Shard {
     /// Called once, when nobody refers to the shard any more.
     #[cold]
     pub(super) unsafe fn free(shard: NonNull<Shard>) {
-        // SAFETY: `keep` made this strong reference; the pointer is read out before the memory may go.
-        unsafe { Arc::decrement_strong_count(ptr::read(&raw const (*shard.as_ptr()).shared)) };
+        // SAFETY: `keep` made this strong reference; the pointer is copied out before the memory may go.
+        unsafe { Arc::decrement_strong_count(shard.as_ref().fixed.shared) };
     }
 
     pub(crate) fn counters(&self) -> &Counters {
@@ -137,7 +141,7 @@ impl Shard {
     }
 
     pub(crate) fn poll_times(&self) -> Option<&Histogram> {
-        self.poll_times.as_ref()
+        self.fixed.poll_times.as_ref()
     }
 
     /// The thread that drives the worker, or the last that did.
@@ -163,7 +167,7 @@ impl Shard {
     #[cold]
     pub(super) unsafe fn revive(shard: NonNull<Shard>) {
         // SAFETY: the caller keeps the shared part, so that its count is not zero.
-        unsafe { Arc::increment_strong_count(ptr::read(&raw const (*shard.as_ptr()).shared)) };
+        unsafe { Arc::increment_strong_count(shard.as_ref().fixed.shared) };
     }
 
     /// Whether a thief, or the owner, would find something here.

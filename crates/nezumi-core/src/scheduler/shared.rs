@@ -31,8 +31,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Clock,
     /// The shared side of the I/O driver; `None` when I/O is not enabled.
     pub(crate) driver: Option<driver::Handle>,
-    /// The driver, held by whoever turns it.
-    pub(super) driver_seat: Mutex<Option<Driver>>,
+    /// The driver, held by whoever turns it. What a turn writes lies apart from what all workers read at every step.
+    pub(super) driver_seat: CachePadded<Mutex<Option<Driver>>>,
     /// The driver listens to the pipe by which signals come.
     pub(crate) signals_attached: Mutex<bool>,
     pub(crate) blocking: blocking::Pool<BlockingJob, Handle>,
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     pub(super) workers_left: AtomicUsize,
     pub(super) watch: Watch,
     /// Turns of the driver, counted by whoever held it.
-    pub(super) driver_turns: AtomicU64,
+    pub(super) driver_turns: CachePadded<AtomicU64>,
     /// The single-threaded scheduler's core, when no thread has it.
     pub(super) seat: Seat,
     /// A task panicked, and the runtime was told to shut down on that.
@@ -88,7 +88,7 @@ impl Shared {
             id: runtime::Id::next(),
             clock: Clock::new(!config.is_multi_thread(), config.start_paused),
             driver: handle,
-            driver_seat: Mutex::new(seat),
+            driver_seat: CachePadded::new(Mutex::new(seat)),
             signals_attached: Mutex::new(false),
             blocking,
             shards: (0..workers + OUTSIDE_SHARDS)
@@ -107,7 +107,7 @@ impl Shared {
             shutdown: AtomicBool::new(false),
             workers_left: AtomicUsize::new(workers),
             watch: Watch::new(),
-            driver_turns: AtomicU64::new(0),
+            driver_turns: CachePadded::default(),
             seat: Seat::new(),
             panic_shutdown: AtomicBool::new(false),
             remote_schedules: CachePadded::default(),
