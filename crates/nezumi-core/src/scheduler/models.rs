@@ -3,8 +3,8 @@
 use super::bed::Bed;
 use super::idle::Idle;
 use loom::thread;
-use nezumi_prim::sync::Arc;
-use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use nezumi_prim::sync::{Arc, Mutex};
 
 /// A runtime reduced to what the protocol is about: a number of queued tasks, beds, and the idle words.
 struct Model {
@@ -150,5 +150,40 @@ fn wake_races_a_sleep() {
         bed.sleep_on_parker(None);
         assert_eq!(written.load(Ordering::Relaxed), 1);
         waker.join().unwrap();
+    });
+}
+
+/// The watch holds the driver's seat for a moment, and looks for sleepers once it has let go. A worker that found the seat taken meanwhile
+/// sleeps on its parker, and must be woken to sit down: else nobody looks at the sockets, which is a deadlock here.
+#[test]
+fn nobody_sleeps_beside_an_empty_seat() {
+    loom::model(|| {
+        let model = Model::new(1, 0);
+        let seat = Arc::new(Mutex::new(()));
+        let worker = {
+            let (model, seat) = (model.clone(), seat.clone());
+            thread::spawn(move || {
+                loop {
+                    model.idle.fall_asleep(0, false);
+                    fence(Ordering::SeqCst);
+                    let sits = seat.try_lock();
+                    if sits.is_none() {
+                        model.beds[0].sleep_on_parker(None);
+                    }
+                    if model.idle.wake_up(0) {
+                        let _ = model.idle.stop_searching();
+                    }
+                    if sits.is_some() {
+                        return;
+                    }
+                }
+            })
+        };
+        drop(seat.try_lock());
+        fence(Ordering::SeqCst);
+        if model.idle.any_sleeping() {
+            model.notify();
+        }
+        worker.join().unwrap();
     });
 }

@@ -16,7 +16,14 @@
 //! worker that wakes           watch that goes to sleep
 //! W1 clear my bit  (SeqCst)   V1 asleep = true     (SeqCst)
 //! W2 asleep? wake  (SeqCst)   V2 all bits set?     (SeqCst)   if not, stay awake
+//!
+//! worker that would sit       watch that held the seat
+//! S1 set my bit    (SeqCst)   H1 let the seat go
+//! S2 fence(SeqCst)            H2 fence(SeqCst)
+//! S3 try the seat             H3 any bit set? wake one
 //! ```
+//!
+//! If H2 is first, S3 finds the seat free; if S2 is first, H3 sees the bit. Model: `nobody_sleeps_beside_an_empty_seat`.
 
 use super::shared::Shared;
 use crate::runtime::Handle;
