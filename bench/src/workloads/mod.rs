@@ -18,6 +18,7 @@ mod sparse;
 mod spawn_burst;
 mod spawn_join;
 mod spawn_many_local;
+mod stranded;
 mod tcp_echo;
 mod timer_churn;
 mod yield_many;
@@ -39,6 +40,7 @@ pub(crate) fn all() -> Vec<Case> {
         timer_churn::cases(),
         tcp_echo::cases(),
         sparse::cases(),
+        stranded::cases(),
     ]
     .into_iter()
     .flatten()

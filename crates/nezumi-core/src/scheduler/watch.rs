@@ -43,9 +43,9 @@ const LOOK_CLOSELY_EVERY: Duration = Duration::from_millis(1);
 /// How many looks are close ones.
 const CLOSE_LOOKS: u32 = 4;
 /// Between two looks after one that found all workers asleep.
-const LOOK_QUIETLY_EVERY: Duration = Duration::from_millis(8);
+const LOOK_QUIETLY_EVERY: Duration = Duration::from_millis(3);
 /// Looks in a row that find all asleep before the watch sleeps, too.
-const QUIET_LOOKS: u32 = 12;
+const QUIET_LOOKS: u32 = 16;
 
 /// The watch of one runtime.
 #[derive(Debug)]

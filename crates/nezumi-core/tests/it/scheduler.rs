@@ -98,7 +98,7 @@ fn idle_workers_take_from_a_busy_one() {
 }
 
 /// The one task behind a blocked worker is its hot task: nobody was woken for it. The watch sees that. How soon on a machine that does
-/// nothing else is measured by the workload `sparse` of the benchmarks.
+/// nothing else is measured by the workload `stranded` of the benchmarks.
 #[test]
 fn a_stranded_hot_task_is_rescued_while_its_worker_is_blocked() {
     let rt = runtime(2);
