@@ -31,6 +31,8 @@ pub(crate) fn begin(shared: &Shared) {
 pub(super) fn end_worker(worker: &Worker) {
     let shard = worker.shard();
     let shared = worker.shared();
+    // What it did since its last look was work, too; and a worker that was built counts as having been busy.
+    worker.upkeep.measure(worker);
     if worker.searching.replace(false) {
         // Whatever was pushed and trusted this searcher is cancelled with the rest.
         let _ = shared.idle.stop_searching();

@@ -204,22 +204,29 @@ macro_rules! __select {
                         // SAFETY: the tuple is a local of the expansion that nothing but this closure can name, and the
                         // closure never moves out of it.
                         let future = unsafe { $crate::macros::support::Pin::new_unchecked(&mut *$future) };
-                        match $crate::macros::support::Future::poll(future, cx) {
-                            $crate::macros::support::Poll::Pending => pending = true,
-                            #[allow(unreachable_code, unused_mut)]
-                            $crate::macros::support::Poll::Ready(mut output) => {
-                                disabled |= 1 << ($index as u32);
-                                let mut matched = false;
-                                #[allow(unused_variables, unused_mut, unreachable_patterns)]
-                                match output {
-                                    $pattern if $crate::macros::support::only_note(&mut matched) => {
-                                        ::std::unreachable!("the guard never holds")
-                                    }
-                                    _ => {}
+                        #[allow(unreachable_code)]
+                        'branch: {
+                            // The arm that leaves lets an output whose type nothing else says, as that of a future which only
+                            // panics, fall back as the output of a diverging expression does.
+                            #[allow(unused_mut)]
+                            let mut output = match $crate::macros::support::Future::poll(future, cx) {
+                                $crate::macros::support::Poll::Ready(output) => output,
+                                $crate::macros::support::Poll::Pending => {
+                                    pending = true;
+                                    break 'branch;
                                 }
-                                if matched {
-                                    return $crate::macros::support::Poll::Ready(__NezumiSelected::$variant(output));
+                            };
+                            disabled |= 1 << ($index as u32);
+                            let mut matched = false;
+                            #[allow(unused_variables, unused_mut, unreachable_patterns)]
+                            match output {
+                                $pattern if $crate::macros::support::only_note(&mut matched) => {
+                                    ::std::unreachable!("the guard never holds")
                                 }
+                                _ => {}
+                            }
+                            if matched {
+                                return $crate::macros::support::Poll::Ready(__NezumiSelected::$variant(output));
                             }
                         }
                     }

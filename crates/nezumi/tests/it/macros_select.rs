@@ -423,3 +423,15 @@ fn a_runtime_s_seed_repeats_its_choices_on_every_flavor() {
     assert_eq!(run(&mut Builder::new_current_thread(), b"a"), run(&mut Builder::new_current_thread(), b"a"));
     assert_ne!(run(&mut Builder::new_current_thread(), b"a"), run(&mut Builder::new_current_thread(), b"b"));
 }
+
+/// Nothing says what the first future would have returned: it only panics, and is never polled.
+#[nezumi::test]
+async fn a_disabled_future_that_only_panics_needs_no_type() {
+    #[allow(clippy::diverging_sub_expression, unreachable_code)]
+    let never = poll_fn(|_| panic!("polled"));
+    let out = nezumi::select! {
+        _ = never, if false => 1,
+        _ = async {} => 2,
+    };
+    assert_eq!(out, 2);
+}
