@@ -45,6 +45,7 @@
 //! | hand values over, share, take turns | [`sync`] |
 //! | sleep, repeat, give up in time | [`time`] |
 //! | read and write | [`io`], [`net`] |
+//! | use files and directories | [`fs`] |
 //! | hear signals | [`signal`] |
 //!
 //! # Features
@@ -61,7 +62,7 @@
 //! | `io-util` | the `Ext` traits and combinators of [`io`] |
 //! | `io-std` | [`io::stdin`], [`io::stdout`], [`io::stderr`] |
 //! | `net` | [`net`], [`io::unix`] |
-//! | `fs` | nothing yet |
+//! | `fs` | [`fs`] |
 //! | `process` | nothing yet |
 //! | `signal` | [`signal`] |
 //! | `test-util` | a clock that tests can stop: [`time::pause`], [`time::advance`] |

@@ -204,6 +204,13 @@ impl Handle {
         )
     }
 
+    /// Whether this thread is in a runtime. Costs less than [`try_current`](Self::try_current).
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_entered() -> bool {
+        context::with(|context| context.current_shard().is_some())
+    }
+
     /// Whether the runtime was built with I/O enabled.
     #[doc(hidden)]
     #[must_use]

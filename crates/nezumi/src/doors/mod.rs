@@ -1,5 +1,7 @@
 //! The public modules: each opens, by feature, what the rooms behind it hold. Nothing is built here.
 
+#[cfg(feature = "fs")]
+pub mod fs;
 pub mod io;
 pub mod net;
 pub mod stream;

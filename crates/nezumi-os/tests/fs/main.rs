@@ -1,0 +1,14 @@
+//! Files and directories on a running runtime.
+
+#![cfg(unix)]
+
+mod cached;
+mod dirs;
+mod faults;
+mod file;
+mod model;
+mod options;
+mod paths;
+mod special;
+mod support;
+mod whole;
