@@ -1,15 +1,19 @@
 //! The command line.
 
+use crate::case::Side;
+
 pub(crate) const USAGE: &str = "\
 cargo run --release -- [OPTIONS]
 
   --quick            smaller rounds and fewer pairs: minutes, not an hour
   --only NAME,…      only these workloads (by name, or by number)
+  --variant TEXT     only the variant of exactly this name
   --workers N,…      at these numbers of workers, where the workload does not fix its own (default 1,2,4)
   --pairs N          so many pairs of samples (at least 4; default 20, with --quick 10)
   --json FILE        write the results as JSON
   --html FILE        write the results as one page
   --profile SIDE     only tokio or nezumi, over and over, for a profiler to look at
+  --apart SIDE       one sample of one side, as JSON: what a run asks a process of its own for
   --self-check       Tokio against Tokio: every ratio should come out as 1
   --gate             fail if a workload misses what it must reach
   --list             say what there is
@@ -26,16 +30,11 @@ pub(crate) struct Args {
     pub(crate) json: Option<String>,
     pub(crate) html: Option<String>,
     pub(crate) profile: Option<Side>,
+    pub(crate) apart: Option<Side>,
+    pub(crate) variant: Option<String>,
     pub(crate) self_check: bool,
     pub(crate) gate: bool,
     pub(crate) list: bool,
-}
-
-/// Who is profiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    Tokio,
-    Nezumi,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -54,6 +53,8 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
         json: None,
         html: None,
         profile: None,
+        apart: None,
+        variant: None,
         self_check: false,
         gate: false,
         list: false,
@@ -68,7 +69,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
             "--pairs" => args.pairs = number(&word, &value()?)?,
             "--json" => args.json = Some(value()?),
             "--html" => args.html = Some(value()?),
-            "--profile" => args.profile = Some(side(&value()?)?),
+            "--profile" => args.profile = Some(side(&word, &value()?)?),
+            "--apart" => args.apart = Some(side(&word, &value()?)?),
+            "--variant" => args.variant = Some(value()?),
             "--self-check" => args.self_check = true,
             "--gate" => args.gate = true,
             "--list" => args.list = true,
@@ -85,11 +88,11 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
     Ok(Parsed::Run(args))
 }
 
-fn side(text: &str) -> Result<Side, String> {
+fn side(word: &str, text: &str) -> Result<Side, String> {
     match text {
         "tokio" => Ok(Side::Tokio),
         "nezumi" => Ok(Side::Nezumi),
-        _ => Err(format!("--profile wants tokio or nezumi, not {text:?}")),
+        _ => Err(format!("{word} wants tokio or nezumi, not {text:?}")),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::case::Bound;
 use crate::report::{Outcome, Report};
 
 /// One thing that did not hold.
@@ -31,6 +32,7 @@ pub(crate) fn missed(report: &Report) -> Vec<Miss> {
     }
     let mut missed: Vec<Miss> =
         results.iter().flat_map(|result| [ratio(result), user_cpu(result)]).flatten().collect();
+    missed.extend(results.iter().flat_map(bounds));
     missed.extend(results.iter().filter_map(|result| many_threads(result, results)));
     missed
 }
@@ -49,6 +51,21 @@ fn user_cpu(result: &Outcome) -> Option<Miss> {
     let ((share, least), must) = (result.user_cpu_share(), result.must_user_cpu?);
     (least > must)
         .then(|| miss(result, format!("user CPU per operation ≤ {must} of Tokio's"), format!("{share:.2}")))
+}
+
+/// What our notes must keep to. A form that asks something else is not held to it.
+fn bounds(result: &Outcome) -> Vec<Miss> {
+    let bounds = if result.scaled.is_empty() { &*result.bounds } else { &[] };
+    let missed = |bound: &Bound| {
+        let &(_, found) = result.nezumi.notes.iter().find(|(note, _)| *note == bound.note)?;
+        let rule = match bound.most {
+            f64::INFINITY => format!("{} ≥ {}", bound.note, bound.least),
+            most => format!("{} ≤ {most}", bound.note),
+        };
+        let kept = bound.least <= found && found <= bound.most;
+        (!kept).then(|| miss(result, rule, format!("{found:.2}")))
+    };
+    bounds.iter().filter_map(missed).collect()
 }
 
 fn itself(result: &Outcome) -> Option<Miss> {
@@ -115,6 +132,18 @@ mod tests {
         // The same, but of a few ticks only.
         echo.nezumi.user_total = Duration::from_millis(20);
         assert!(rules(vec![echo]).is_empty());
+    }
+
+    #[test]
+    fn a_note_has_bounds_where_the_definition_is_measured() {
+        let mut sleepers = sample("million_sleep", "", 5.0);
+        sleepers.bounds = vec![Bound { note: "bytes", least: f64::NEG_INFINITY, most: 600.0 }];
+        sleepers.nezumi.notes = vec![("bytes", 500.0)];
+        assert!(rules(vec![sleepers.clone()]).is_empty());
+        sleepers.nezumi.notes = vec![("bytes", 700.0)];
+        assert_eq!(rules(vec![sleepers.clone()]), ["million_sleep at 2 workers: bytes ≤ 600, found 700.00"]);
+        sleepers.scaled = "fewer of them";
+        assert!(rules(vec![sleepers]).is_empty());
     }
 
     #[test]

@@ -8,11 +8,13 @@
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::args::{self, Args};
-use crate::case::{Case, Figure, Setup};
+use crate::apart;
+use crate::args::Args;
+use crate::case::{self, Case, Figure, Form, Setup, Speed};
 use crate::meter::{self, Usage};
 use crate::report::{Outcome, Side};
 use crate::stats;
+use crate::syscalls::Counter;
 
 /// One workload in one variant at one number of workers: what one row of the table is about.
 pub(crate) struct Contest {
@@ -26,12 +28,26 @@ pub(crate) struct Contest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     pairs: usize,
+    /// The most pairs of what takes seconds.
+    slow_pairs: usize,
     sample: Duration,
 }
 
+/// Fewer have no interval to speak of.
+pub(crate) const FEWEST_PAIRS: usize = 4;
+
 impl Pace {
     pub(crate) fn of(args: &Args) -> Pace {
-        Pace { pairs: args.pairs, sample: Duration::from_millis(if args.quick { 5 } else { 20 }) }
+        let (slow_pairs, ms) = if args.quick { (FEWEST_PAIRS, 5) } else { (10, 20) };
+        Pace { pairs: args.pairs, slow_pairs, sample: Duration::from_millis(ms) }
+    }
+
+    fn pairs(&self, case: &Case) -> usize {
+        match case.speed {
+            Speed::Normal => self.pairs,
+            Speed::Slow => self.pairs.min(self.slow_pairs),
+            Speed::Glacial => FEWEST_PAIRS,
+        }
     }
 }
 
@@ -51,7 +67,8 @@ pub(crate) fn contests(
     let mut contests = Vec::new();
     for (tokio, nezumi) in tokio.into_iter().map(Rc::new).zip(nezumi.into_iter().map(Rc::new)) {
         assert!(tokio.is_same_as(&nezumi), "the sides list their workloads in different orders");
-        if !args.only.is_empty() && !args.only.iter().any(|name| is_called(&tokio, name)) {
+        let meant = args.only.is_empty() || args.only.iter().any(|name| is_called(&tokio, name));
+        if !meant || args.variant.as_ref().is_some_and(|variant| variant != tokio.variant) {
             continue;
         }
         let smol = smol.iter().find(|case| case.is_same_as(&tokio));
@@ -60,7 +77,7 @@ pub(crate) fn contests(
             tokio: tokio.clone(),
             nezumi: nezumi.clone(),
             smol: smol.cloned(),
-            setup: Setup { workers, quick: args.quick },
+            setup: Setup { workers, form: if args.quick { Form::Quick } else { Form::Full } },
         }));
     }
     Ok(contests)
@@ -72,11 +89,8 @@ fn is_called(case: &Case, name: &str) -> bool {
 
 impl Contest {
     /// As many samples of one side as a run takes of it, for a profiler. The median of their ns per operation.
-    pub(crate) fn profile(&self, side: args::Side, pace: &Pace) -> (String, f64) {
-        let case = match side {
-            args::Side::Tokio => &self.tokio,
-            args::Side::Nezumi => &self.nezumi,
-        };
+    pub(crate) fn profile(&self, side: case::Side, pace: &Pace) -> (String, f64) {
+        let case = self.side(side);
         let mut samples = Samples::default();
         for _ in 0..pace.pairs {
             samples.take(case, &self.setup, pace);
@@ -85,8 +99,20 @@ impl Contest {
         (name, stats::median(&samples.ns))
     }
 
+    /// One sample of one side, in this process.
+    pub(crate) fn sample(&self, side: case::Side, pace: &Pace) -> Sample {
+        Sample::here(self.side(side), &self.setup, pace)
+    }
+
+    fn side(&self, side: case::Side) -> &Case {
+        match side {
+            case::Side::Tokio => &self.tokio,
+            case::Side::Nezumi => &self.nezumi,
+        }
+    }
+
     pub(crate) fn run(&self, pace: &Pace) -> Outcome {
-        let pairs = if self.tokio.slow { pace.pairs.min(10) } else { pace.pairs };
+        let pairs = pace.pairs(&self.tokio);
         let (mut tokio, mut nezumi, mut smol) = (Samples::default(), Samples::default(), Samples::default());
         for pair in 0..pairs {
             let mut sides = [(&self.tokio, &mut tokio), (&self.nezumi, &mut nezumi)];
@@ -102,6 +128,7 @@ impl Contest {
             }
         }
         let case = &self.tokio;
+        let floor = case.least_figure;
         Outcome {
             number: case.number,
             workload: case.workload,
@@ -111,13 +138,56 @@ impl Contest {
             must: case.must,
             must_user_cpu: case.must_user_cpu,
             figure: case.figure,
-            ratio: stats::paired_ratio(tokio.decisive(case.figure), nezumi.decisive(case.figure)),
+            scaled: if self.setup.form == Form::Full { "" } else { case.scaled },
+            at: case.at,
+            bounds: case.bounds.clone(),
+            ratio: stats::paired_ratio(
+                &tokio.decisive(case.figure, floor),
+                &nezumi.decisive(case.figure, floor),
+            ),
             cpu_ratio: stats::paired_ratio(&tokio.cpu_ns, &nezumi.cpu_ns),
-            tokio: tokio.medians(allocations_per_op(&self.tokio, &self.setup)),
-            nezumi: nezumi.medians(allocations_per_op(&self.nezumi, &self.setup)),
+            tokio: tokio.medians(Counts::of(&self.tokio, &self.setup)),
+            nezumi: nezumi.medians(Counts::of(&self.nezumi, &self.setup)),
             smol_ns: self.smol.as_ref().map(|_| stats::median(&smol.ns)),
             pairs,
         }
+    }
+}
+
+/// What one sample came to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Sample {
+    pub(crate) ops: u64,
+    pub(crate) elapsed: Duration,
+    pub(crate) figure: f64,
+    pub(crate) notes: Vec<(&'static str, f64)>,
+    pub(crate) used: Usage,
+}
+
+impl Sample {
+    fn of(case: &Case, setup: &Setup, pace: &Pace) -> Sample {
+        if case.apart { apart::sample(case, setup) } else { Sample::here(case, setup, pace) }
+    }
+
+    fn here(case: &Case, setup: &Setup, pace: &Pace) -> Sample {
+        let mut round = (case.prepare)(setup);
+        if case.speed == Speed::Normal {
+            round();
+        }
+        let mut sample = Sample::default();
+        let mut elsewhere: Option<Usage> = None;
+        let before = Usage::of_process();
+        while sample.elapsed < pace.sample {
+            let start = Instant::now();
+            let done = round();
+            sample.elapsed += done.elapsed.unwrap_or_else(|| start.elapsed());
+            sample.figure += done.figure.unwrap_or(0.0);
+            sample.ops += done.ops;
+            sample.notes = done.notes;
+            elsewhere = done.used.map(|used| used.and(elsewhere.unwrap_or_default()));
+        }
+        sample.used = elsewhere.unwrap_or_else(|| Usage::of_process().since(before));
+        sample
     }
 }
 
@@ -126,6 +196,7 @@ impl Contest {
 struct Samples {
     ns: Vec<f64>,
     figure: Vec<f64>,
+    notes: Vec<Vec<(&'static str, f64)>>,
     switches: Vec<f64>,
     /// User and system together, which the kernel knows exactly.
     cpu_ns: Vec<f64>,
@@ -142,44 +213,34 @@ struct Split {
 
 impl Samples {
     fn take(&mut self, case: &Case, setup: &Setup, pace: &Pace) {
-        let mut round = (case.prepare)(setup);
-        if !case.slow {
-            round();
-        }
-        let (mut ops, mut elapsed, mut figure) = (0, Duration::ZERO, 0.0);
-        let before = Usage::of_process();
-        while elapsed < pace.sample {
-            let start = Instant::now();
-            let done = round();
-            elapsed += done.elapsed.unwrap_or_else(|| start.elapsed());
-            figure += done.figure.unwrap_or(0.0);
-            ops += done.ops;
-        }
-        let used = Usage::of_process().since(before);
+        let Sample { ops, elapsed, figure, notes, used } = Sample::of(case, setup, pace);
         let per_op = |total: f64| total / ops as f64;
         self.ns.push(per_op(nanos(elapsed)));
         self.figure.push(per_op(figure));
+        self.notes.push(notes);
         self.switches.push(per_op(used.voluntary_switches as f64));
-        self.cpu_ns.push(per_op(nanos(used.user + used.system)));
+        // Of an idle process it may be nothing, which has no ratio.
+        self.cpu_ns.push(per_op(nanos(used.user + used.system)).max(1e-3));
         self.split.ops += ops;
         self.split.user += used.user;
         self.split.system += used.system;
     }
 
     /// What the ratio is made of.
-    fn decisive(&self, figure: Figure) -> &[f64] {
+    fn decisive(&self, figure: Figure, floor: f64) -> Vec<f64> {
         match figure {
-            Figure::Time => &self.ns,
-            Figure::Own(_) => &self.figure,
+            Figure::Time => self.ns.clone(),
+            Figure::Own(_) => self.figure.iter().map(|value| value.max(floor)).collect(),
         }
     }
 
-    fn medians(&self, allocations: f64) -> Side {
-        let figure = stats::median(&self.figure);
+    fn medians(&self, counts: Counts) -> Side {
         Side {
             ns: stats::median(&self.ns),
-            figure: (figure != 0.0).then_some(figure),
-            allocations,
+            figure: stats::median(&self.figure),
+            notes: self.median_notes(),
+            allocations: counts.allocations,
+            syscalls: counts.syscalls,
             switches: stats::median(&self.switches),
             cpu_ns: stats::median(&self.cpu_ns),
             user_ns: nanos(self.split.user) / self.split.ops as f64,
@@ -187,16 +248,34 @@ impl Samples {
             user_total: self.split.user,
         }
     }
+
+    /// Each note's median over the samples; all samples have the same notes in the same order.
+    fn median_notes(&self) -> Vec<(&'static str, f64)> {
+        let Some(first) = self.notes.first() else { return Vec::new() };
+        let median = |i: usize| stats::median(&self.notes.iter().map(|notes| notes[i].1).collect::<Vec<_>>());
+        first.iter().enumerate().map(|(i, &(name, _))| (name, median(i))).collect()
+    }
 }
 
-/// Counted in a round that nobody times.
-fn allocations_per_op(case: &Case, setup: &Setup) -> f64 {
-    let mut round = (case.prepare)(setup);
-    if !case.slow {
-        round();
+/// What counting slows down, per operation, of a round that nobody times.
+struct Counts {
+    allocations: f64,
+    syscalls: Option<f64>,
+}
+
+impl Counts {
+    fn of(case: &Case, setup: &Setup) -> Counts {
+        // Before the runtime's threads, which inherit it.
+        let counter = Counter::open();
+        let mut round = (case.prepare)(setup);
+        if case.speed == Speed::Normal {
+            round();
+        }
+        counter.start();
+        let (allocations, done) = meter::allocations(&mut round);
+        let per_op = |count: u64| count as f64 / done.ops as f64;
+        Counts { allocations: per_op(allocations), syscalls: counter.stop().map(per_op) }
     }
-    let (count, done) = meter::allocations(&mut round);
-    count as f64 / done.ops as f64
 }
 
 fn nanos(time: Duration) -> f64 {
@@ -212,7 +291,7 @@ mod tests {
     fn side(ns: u64) -> Vec<Case> {
         let case = |variant| {
             Case::new(1, "fake", "nothing", 1.0, move |_| {
-                Box::new(move || Done { ops: 10, elapsed: Some(Duration::from_nanos(ns * 10)), figure: None })
+                Box::new(move || Done { elapsed: Some(Duration::from_nanos(ns * 10)), ..Done::ops(10) })
             })
             .variant(variant)
         };

@@ -105,9 +105,9 @@ fn dot(row: &Outcome, verdict: &str) -> String {
 }
 
 fn bars(row: &Outcome, dearest: f64) -> String {
-    let (tokio, nezumi, unit) = match (row.figure, row.tokio.figure, row.nezumi.figure) {
-        (Figure::Own(unit), Some(tokio), Some(nezumi)) => (tokio, nezumi, unit),
-        _ => (row.tokio.ns, row.nezumi.ns, "ns"),
+    let (tokio, nezumi, unit) = match row.figure {
+        Figure::Own(unit) => (row.tokio.figure, row.nezumi.figure, unit),
+        Figure::Time => (row.tokio.ns, row.nezumi.ns, "ns"),
     };
     let widest = if unit == "ns" { dearest } else { tokio.max(nezumi) };
     let mut sides = vec![("tokio", tokio), ("nezumi", nezumi)];

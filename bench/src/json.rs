@@ -38,6 +38,21 @@ fn result(result: &Outcome) -> Value {
         "tokio_system_cpu_ns_per_op": result.tokio.system_ns,
         "nezumi_system_cpu_ns_per_op": result.nezumi.system_ns,
     });
+    for (side, name) in [(&result.tokio, "tokio"), (&result.nezumi, "nezumi")] {
+        if let Some(syscalls) = side.syscalls {
+            extra[format!("{name}_syscalls_per_op")] = json!(syscalls);
+        }
+        for (note, value) in &side.notes {
+            extra[format!("{name}_{}", note.replace(' ', "_"))] = json!(value);
+        }
+    }
+    if !result.scaled.is_empty() {
+        extra["quick_form"] = json!(result.scaled);
+    }
+    if let Some((axis, place)) = result.at {
+        extra["axis"] = json!(axis);
+        extra["place"] = json!(place);
+    }
     if let Some(ns) = result.smol_ns {
         extra["smol_ns"] = json!(ns);
     }
@@ -91,12 +106,26 @@ mod tests {
     fn a_figure_that_is_no_time_is_carried_along() {
         let mut sparse = sample("sparse", "", 1.5);
         sparse.figure = Figure::Own("switches per task");
-        sparse.tokio.figure = Some(3.0);
-        sparse.nezumi.figure = Some(2.0);
+        sparse.tokio.figure = 3.0;
+        sparse.nezumi.figure = 2.0;
         let value: Value = serde_json::from_str(&render(&report(vec![sparse]))).unwrap();
         let extra = &value["results"][0]["extra"];
         assert_eq!(extra["figure"], "switches per task");
         assert_eq!(extra["tokio_figure"], 3.0);
         assert_eq!(extra["nezumi_figure"], 2.0);
+    }
+
+    #[test]
+    fn notes_counts_and_what_was_scaled_are_carried_along() {
+        let mut sleepers = sample("million_sleep", "", 2.0);
+        sleepers.scaled = "fewer of them";
+        sleepers.at = Some(("sleepers", 1e6));
+        sleepers.nezumi.notes = vec![("p99.9 ms", 1.5)];
+        let value: Value = serde_json::from_str(&render(&report(vec![sleepers]))).unwrap();
+        let extra = &value["results"][0]["extra"];
+        assert_eq!(extra["nezumi_p99.9_ms"], 1.5);
+        assert_eq!(extra["quick_form"], "fewer of them");
+        assert_eq!(extra["tokio_syscalls_per_op"], 2.0);
+        assert_eq!((&extra["axis"], &extra["place"]), (&json!("sleepers"), &json!(1e6)));
     }
 }

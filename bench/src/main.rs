@@ -11,6 +11,7 @@
 // The files of `workloads/` are loaded once per runtime: that is the point.
 #![allow(clippy::duplicate_mod)]
 
+mod apart;
 mod args;
 mod case;
 mod gate;
@@ -24,8 +25,11 @@ mod on_nezumi;
 mod on_smol;
 mod on_tokio;
 mod report;
+#[cfg(test)]
+mod sides;
 mod signal;
 mod stats;
+mod syscalls;
 mod table;
 
 use std::process::ExitCode;
@@ -50,7 +54,7 @@ fn main() -> ExitCode {
         }
     };
     if args.list {
-        table::list(&on_tokio::workloads::all());
+        table::list(&on_tokio::all());
         return ExitCode::SUCCESS;
     }
     match run(&args) {
@@ -66,9 +70,15 @@ fn main() -> ExitCode {
 /// Measures, shows, writes. False if a gate was asked for and something missed it.
 fn run(args: &Args) -> Result<bool, String> {
     meter::allow_many_files();
-    let rival = if args.self_check { on_tokio::workloads::all() } else { on_nezumi::workloads::all() };
-    let contests = harness::contests(on_tokio::workloads::all(), rival, on_smol::all(), args)?;
+    let rival = if args.self_check { on_tokio::all() } else { on_nezumi::all() };
+    let contests = harness::contests(on_tokio::all(), rival, on_smol::all(), args)?;
 
+    if let Some(side) = args.apart {
+        for contest in &contests {
+            println!("{}", apart::render(&contest.sample(side, &Pace::of(args))));
+        }
+        return Ok(true);
+    }
     if let Some(side) = args.profile {
         for contest in &contests {
             let (name, ns) = contest.profile(side, &Pace::of(args));

@@ -57,7 +57,7 @@ pub(crate) fn allocations<T>(work: impl FnOnce() -> T) -> (u64, T) {
 }
 
 /// What the kernel has counted so far, or (as a difference) meanwhile.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Usage {
     pub(crate) voluntary_switches: u64,
     pub(crate) user: Duration,
@@ -76,6 +76,14 @@ impl Usage {
         return usage(libc::RUSAGE_THREAD);
         #[cfg(not(target_os = "linux"))]
         return Usage::default();
+    }
+
+    pub(crate) fn and(self, other: Usage) -> Usage {
+        Usage {
+            voluntary_switches: self.voluntary_switches + other.voluntary_switches,
+            user: self.user + other.user,
+            system: self.system + other.system,
+        }
     }
 
     pub(crate) fn since(self, before: Usage) -> Usage {
@@ -101,15 +109,32 @@ fn usage(whose: libc::c_int) -> Usage {
     }
 }
 
-/// Lets the process open as many files as it may: a thousand connections are two thousand sockets.
-pub(crate) fn allow_many_files() {
+/// Lets the process open as many files as it may: ten thousand connections are twenty thousand sockets. How many it may.
+pub(crate) fn allow_many_files() -> u64 {
+    const WANTED: libc::rlim_t = 65_536;
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is a live `rlimit`, which is all that the call writes to.
-    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } == 0 {
-        limit.rlim_cur = limit.rlim_max.min(65_536);
-        // SAFETY: `limit` is a live `rlimit` and is only read. If it fails, the workload that needs files says so.
-        unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
+    if unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } != 0 {
+        return 0;
     }
+    // More than the hard limit is for the privileged; the rest take what there is.
+    for most in [limit.rlim_max.max(WANTED), limit.rlim_max] {
+        let wanted = libc::rlimit { rlim_cur: most.min(WANTED), rlim_max: most };
+        // SAFETY: `wanted` is a live `rlimit` and is only read.
+        if unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &wanted) } == 0 {
+            return wanted.rlim_cur;
+        }
+    }
+    limit.rlim_cur
+}
+
+/// How much of the process lies in memory, in bytes. Nothing where the kernel does not tell.
+pub(crate) fn resident_bytes() -> u64 {
+    let pages = |text: &str| text.split_whitespace().nth(1)?.parse::<u64>().ok();
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    // SAFETY: asks for a number and touches nothing.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    pages(&statm).unwrap_or(0) * u64::try_from(page).unwrap_or(4096)
 }
 
 #[cfg(test)]
@@ -121,6 +146,14 @@ mod tests {
         // Other tests may allocate meanwhile, so this is a lower bound.
         let (count, _) = allocations(|| (0..100).map(Box::new).collect::<Vec<_>>());
         assert!(count >= 101, "counted {count}");
+    }
+
+    #[test]
+    fn memory_that_is_written_to_is_resident() {
+        let before = resident_bytes();
+        let held = std::hint::black_box(vec![1u8; 64 << 20]);
+        assert!(cfg!(not(target_os = "linux")) || resident_bytes() >= before + (32 << 20));
+        drop(held);
     }
 
     #[test]

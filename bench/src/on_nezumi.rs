@@ -2,5 +2,12 @@
 
 use ::nezumi as rt;
 
+use crate::case::{Case, Side};
+
 #[path = "workloads/mod.rs"]
-pub(crate) mod workloads;
+mod workloads;
+
+/// All of them, in the order of the table.
+pub(crate) fn all() -> Vec<Case> {
+    workloads::all().into_iter().map(|case| case.on(Side::Nezumi)).collect()
+}

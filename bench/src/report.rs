@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::args::Args;
-use crate::case::Figure;
+use crate::case::{Bound, Figure};
 use crate::machine;
 use crate::stats::Ratio;
 
@@ -26,6 +26,10 @@ pub(crate) struct Outcome {
     pub(crate) workers: usize,
     pub(crate) must: f64,
     pub(crate) must_user_cpu: Option<f64>,
+    pub(crate) bounds: Vec<Bound>,
+    /// How the quick form's question differs from the definition's; empty if it does not.
+    pub(crate) scaled: &'static str,
+    pub(crate) at: Option<(&'static str, f64)>,
     pub(crate) figure: Figure,
     /// Tokio's figure over ours.
     pub(crate) ratio: Ratio,
@@ -38,12 +42,15 @@ pub(crate) struct Outcome {
 }
 
 /// One side, each figure per operation: medians of the samples, but for user and system time, which are means of all.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Side {
     pub(crate) ns: f64,
     /// The workload's own figure, where that is not the time.
-    pub(crate) figure: Option<f64>,
+    pub(crate) figure: f64,
+    pub(crate) notes: Vec<(&'static str, f64)>,
     pub(crate) allocations: f64,
+    /// Where the kernel lets them be counted.
+    pub(crate) syscalls: Option<f64>,
     pub(crate) switches: f64,
     pub(crate) cpu_ns: f64,
     pub(crate) user_ns: f64,
@@ -114,7 +121,9 @@ pub(crate) mod tests {
             user_ns: ns,
             system_ns: 1.0,
             user_total: Duration::from_secs(1),
-            figure: None,
+            figure: 0.0,
+            notes: Vec::new(),
+            syscalls: Some(2.0),
         };
         Outcome {
             number: 1,
@@ -124,6 +133,9 @@ pub(crate) mod tests {
             workers: 2,
             must: 3.0,
             must_user_cpu: None,
+            bounds: Vec::new(),
+            scaled: "",
+            at: None,
             figure: Figure::Time,
             ratio: around(ratio),
             cpu_ratio: around(ratio),

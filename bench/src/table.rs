@@ -10,7 +10,7 @@ pub(crate) struct Printer(());
 impl Printer {
     pub(crate) fn new(self_check: bool) -> Printer {
         println!(
-            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6} {:>13} {:>5} {:>6}  {:>11} {:>15} {:>15}",
+            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6} {:>13} {:>5} {:>6}  {:>11} {:>15} {:>13} {:>15}",
             "#",
             "workload",
             "w",
@@ -23,6 +23,7 @@ impl Printer {
             "cpu",
             "allocs/op",
             "switches/op",
+            "syscalls/op",
             "user ns/op"
         );
         Printer(())
@@ -30,7 +31,7 @@ impl Printer {
 
     pub(crate) fn row(&mut self, result: &Outcome) {
         println!(
-            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6.2} {:>13} {:>5} {:>6.2}  {:>11} {:>15} {:>15}{}",
+            "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6.2} {:>13} {:>5} {:>6.2}  {:>11} {:>15} {:>13} {:>15}{}",
             result.number,
             result.name(),
             result.workers,
@@ -43,9 +44,13 @@ impl Printer {
             result.cpu_ratio.value,
             two(result.tokio.allocations, result.nezumi.allocations, 2),
             two(result.tokio.switches, result.nezumi.switches, 4),
+            syscalls(result),
             two(result.tokio.user_ns, result.nezumi.user_ns, 0),
             own(result),
         );
+        for ((note, tokio), (_, nezumi)) in result.tokio.notes.iter().zip(&result.nezumi.notes) {
+            println!("{:>42} {:>7} {:>9}", note, figure(*tokio), figure(*nezumi));
+        }
     }
 
     pub(crate) fn summary(&mut self, report: &Report) {
@@ -54,6 +59,14 @@ impl Printer {
             "Times are ns per operation. Pairs of figures are Tokio / Nezumi. Ratio: Tokio's over ours, more is better; \
              cpu: the same of CPU time."
         );
+        let mut scaled: Vec<_> = report.results.iter().filter(|result| !result.scaled.is_empty()).collect();
+        scaled.dedup_by_key(|result| result.workload);
+        for result in scaled {
+            println!(
+                "The quick form of {} is not what its definition says: {}.",
+                result.workload, result.scaled
+            );
+        }
         if let Some(mean) = report.geometric_mean() {
             println!("Geometric mean of the ratios of workloads 1 to 19: {mean:.2}");
         }
@@ -93,9 +106,16 @@ fn two(tokio: f64, nezumi: f64, digits: usize) -> String {
     format!("{tokio:.digits$} / {nezumi:.digits$}")
 }
 
+fn syscalls(result: &Outcome) -> String {
+    match (result.tokio.syscalls, result.nezumi.syscalls) {
+        (Some(tokio), Some(nezumi)) => two(tokio, nezumi, 2),
+        _ => "not counted".to_owned(),
+    }
+}
+
 fn own(result: &Outcome) -> String {
-    match (result.figure, result.tokio.figure, result.nezumi.figure) {
-        (Figure::Own(unit), Some(tokio), Some(nezumi)) => format!("  {unit}: {tokio:.3} / {nezumi:.3}"),
-        _ => String::new(),
+    match result.figure {
+        Figure::Own(unit) => format!("  {unit}: {:.3} / {:.3}", result.tokio.figure, result.nezumi.figure),
+        Figure::Time => String::new(),
     }
 }

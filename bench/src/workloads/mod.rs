@@ -8,18 +8,28 @@ use crate::case::Case;
 mod start;
 
 mod chained_spawn;
+mod churn;
+mod growth;
+mod idle;
+mod million_sleep;
+mod mpsc;
 mod ping_pong;
 mod remote_busy_spawn;
 mod remote_busy_yield;
 mod remote_idle;
 mod remote_spawn_threads;
+mod req_reply;
+mod ring;
 mod skynet;
 mod sparse;
+mod spawn_blocking;
 mod spawn_burst;
 mod spawn_join;
 mod spawn_many_local;
 mod stranded;
+mod sync;
 mod tcp_echo;
+mod timeout_storm;
 mod timer_churn;
 mod yield_many;
 
@@ -37,10 +47,20 @@ pub(crate) fn all() -> Vec<Case> {
         ping_pong::cases(),
         chained_spawn::cases(),
         skynet::cases(),
+        ring::cases(),
+        mpsc::cases(),
+        req_reply::cases(),
+        sync::cases(),
         timer_churn::cases(),
+        timeout_storm::cases(),
+        million_sleep::cases(),
+        spawn_blocking::cases(),
         tcp_echo::cases(),
+        churn::cases(),
         sparse::cases(),
         stranded::cases(),
+        idle::cases(),
+        growth::cases(),
     ]
     .into_iter()
     .flatten()

@@ -25,7 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn prepare(setup: &Setup) -> Round {
     let runtime = start::runtime(setup);
-    let tasks = setup.size(TASKS, 200);
+    let tasks = setup.size(TASKS, 200, 20);
     let stop = StopOnDrop::default();
     runtime.block_on(async {
         for _ in 0..CHAINS {

@@ -25,7 +25,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn prepare(setup: &Setup) -> Round {
     let runtime = start::runtime(setup);
-    let tasks = setup.size(TASKS, 500);
+    let tasks = setup.size(TASKS, 500, 50);
     let stop = StopOnDrop::default();
     for _ in 0..BURNERS {
         let stop = stop.flag();

@@ -18,7 +18,9 @@ const TASKS: u64 = 12_800;
 pub(crate) fn cases() -> Vec<Case> {
     let case = |variant, threads| {
         let what = "12.8 k tasks are spawned by so many outside threads; until the last has run";
-        Case::new(7, "remote_spawn_threads", what, 1.5, move |setup| prepare(setup, threads)).variant(variant)
+        Case::new(7, "remote_spawn_threads", what, 1.5, move |setup| prepare(setup, threads))
+            .variant(variant)
+            .at("threads that spawn", threads)
     };
     vec![
         case("1 thread", 1),

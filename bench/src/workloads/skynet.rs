@@ -16,7 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 fn prepare(setup: &Setup) -> Round {
-    let leaves = setup.size(LEAVES, 100_000);
+    let leaves = setup.size(LEAVES, 100_000, 1000);
     let runtime = start::runtime(setup);
     Box::new(move || {
         let sum = start::on_worker(&runtime, async move { below(0, leaves).await.unwrap() });

@@ -22,7 +22,7 @@ pub(crate) fn cases() -> Vec<Case> {
 
 fn prepare(setup: &Setup) -> Round {
     let runtime = start::runtime(setup);
-    let tasks = setup.size(20_000, 600);
+    let tasks = setup.size(20_000, 600, 50);
     Box::new(move || {
         let (all, own) = (Usage::of_process(), Usage::of_thread());
         let mut next = Instant::now();

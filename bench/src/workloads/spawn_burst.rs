@@ -14,7 +14,7 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![Case::new(2, "spawn_burst", "a task spawns 10 k no-op tasks, then joins all", 3.0, prepare)]
 }
 
-fn prepare(setup: &Setup) -> Round {
+pub(super) fn prepare(setup: &Setup) -> Round {
     let runtime = start::runtime(setup);
     Box::new(move || {
         start::on_worker(&runtime, async {

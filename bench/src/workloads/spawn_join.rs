@@ -13,8 +13,8 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![Case::new(1, "spawn_join", "a task spawns a no-op task and awaits it, 200 k times", 3.0, prepare)]
 }
 
-fn prepare(setup: &Setup) -> Round {
-    let spawns = setup.size(SPAWNS, 50_000);
+pub(super) fn prepare(setup: &Setup) -> Round {
+    let spawns = setup.size(SPAWNS, 50_000, 1000);
     let runtime = start::runtime(setup);
     Box::new(move || {
         start::on_worker(&runtime, async move {

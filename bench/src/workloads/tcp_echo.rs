@@ -16,6 +16,7 @@ pub(crate) fn cases() -> Vec<Case> {
         let what = "an exchange over each loopback connection, again and again";
         Case::new(21, "tcp_echo", what, 1.0, move |setup| prepare(setup, bytes, connections))
             .variant(variant)
+            .at(if bytes == 64 { "connections, 64 B" } else { "connections, 64 KiB" }, connections)
             .must_user_cpu(0.8)
     };
     vec![
@@ -29,7 +30,7 @@ pub(crate) fn cases() -> Vec<Case> {
 }
 
 fn prepare(setup: &Setup, bytes: usize, connections: u64) -> Round {
-    let exchanges = setup.size(8192, 1024).max(connections);
+    let exchanges = setup.size(8192, 1024, 64).max(connections);
     let laps = exchanges / connections;
     let runtime = start::runtime(setup);
     let message: Arc<[u8]> = vec![7; bytes].into();

@@ -21,9 +21,9 @@ pub(crate) fn cases() -> Vec<Case> {
     vec![case(0).variant("0 pending"), case(100_000).variant("100k pending")]
 }
 
-fn prepare(setup: &Setup, pending: u64) -> Round {
+pub(super) fn prepare(setup: &Setup, pending: u64) -> Round {
     let runtime = start::runtime(setup);
-    let sleeps = setup.size(SLEEPS, 20_000);
+    let sleeps = setup.size(SLEEPS, 20_000, 1000);
     let mut pending = start::on_worker(&runtime, rt::task::unconstrained(sleep_many(pending)));
     Box::new(move || {
         start::on_worker(&runtime, rt::task::unconstrained(churn(sleeps)));
