@@ -24,6 +24,7 @@ mod meter;
 mod on_nezumi;
 mod on_smol;
 mod on_tokio;
+mod open_loop;
 mod report;
 #[cfg(test)]
 mod sides;

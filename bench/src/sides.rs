@@ -8,6 +8,9 @@ use std::collections::HashSet;
 use crate::case::{Case, Done, Form, Setup, Side};
 use crate::{on_nezumi, on_tokio};
 
+/// As many as the machine has time for.
+const ANY: u64 = 0;
+
 /// How many operations a tiny round of each workload is, whatever the side; in the order of the table.
 const OPS: &[(&str, u64)] = &[
     ("spawn_join", 1000),
@@ -52,6 +55,8 @@ const OPS: &[(&str, u64)] = &[
     ("sparse", 50),
     ("stranded", 1),
     ("idle", 1),
+    ("interference", ANY),
+    ("overload", ANY),
     ("growth_tasks", 100_000),
     ("growth_timers", 1000),
     ("growth_producers", 1000),
@@ -76,8 +81,9 @@ fn two_rounds(case: &Case) -> Done {
 
 fn check(side: Side, cases: Vec<Case>) {
     for case in cases {
-        let done = two_rounds(&case);
-        assert_eq!(done.ops, expected(&case), "{} {} on {side:?}", case.workload, case.variant);
+        let (done, expected) = (two_rounds(&case), expected(&case));
+        let as_said = if expected == ANY { done.ops > 0 } else { done.ops == expected };
+        assert!(as_said, "{} {} on {side:?}: {} operations", case.workload, case.variant, done.ops);
         assert_eq!(case.side, side);
     }
 }

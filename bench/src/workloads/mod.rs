@@ -11,8 +11,10 @@ mod chained_spawn;
 mod churn;
 mod growth;
 mod idle;
+mod interference;
 mod million_sleep;
 mod mpsc;
+mod overload;
 mod ping_pong;
 mod remote_busy_spawn;
 mod remote_busy_yield;
@@ -60,6 +62,8 @@ pub(crate) fn all() -> Vec<Case> {
         sparse::cases(),
         stranded::cases(),
         idle::cases(),
+        interference::cases(),
+        overload::cases(),
         growth::cases(),
     ]
     .into_iter()
