@@ -8,6 +8,7 @@ use super::worker::{Step, Worker};
 use crate::blocking::{Duty, SpawnError};
 use crate::runtime::Handle;
 use crate::spawn::BlockingJob;
+use crate::task::Blocks;
 use nezumi_wake::{coop, defer, entered, rng};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -58,6 +59,9 @@ pub(crate) fn drive(handle: &Handle, index: usize) {
         unsafe { context::play(Role { shard, worker: &raw const worker, core: ptr::null(), owned: shard }) };
     // SAFETY: as above.
     let _host = unsafe { defer::set_host(Some(NonNull::from(&worker as &dyn defer::Host))) };
+    let blocks = Blocks::new();
+    // SAFETY: as above.
+    let _blocks = unsafe { blocks.keep_here() };
     let _entered = entered::enter(true);
     let _seed = rng::seed(shared.config.seeds.next());
     shard.is_driven_here();

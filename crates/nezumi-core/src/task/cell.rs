@@ -1,5 +1,6 @@
 //! The one allocation of a task.
 
+use super::block;
 use super::registry::NOWHERE;
 use super::state::State;
 use super::vtable::Vtable;
@@ -45,8 +46,12 @@ pub(super) enum Stage<F: Future> {
 impl<F: Future, S: Schedule> Cell<F, S> {
     #[inline]
     pub(super) fn allocate(future: F, scheduler: S, origin: Origin<'_>) -> NonNull<Header> {
-        let cell = Box::new(Cell {
-            header: Header {
+        let name = origin.name.map(|name| Box::new(name.into()));
+        let cell = block::room::<Self>();
+        let place = cell.as_ptr();
+        // SAFETY: the room is ours and of the right size. All fields of the cell are written, and nothing in between can panic.
+        unsafe {
+            (&raw mut (*place).header).write(Header {
                 state: State::new(S::REGISTRY_REFS),
                 link: AtomicPtr::default(),
                 vtable: Vtable::of::<F, S>(),
@@ -54,13 +59,13 @@ impl<F: Future, S: Schedule> Cell<F, S> {
                 spawned_at: origin.spawned_at,
                 place: AtomicU32::new(NOWHERE),
                 priority: origin.priority,
-                name: origin.name.map(|name| Box::new(name.into())),
+                name,
                 join_waker: UnsafeCell::new(None),
-            },
-            scheduler,
-            stage: UnsafeCell::new(Stage::Future(future)),
-        });
-        NonNull::from(Box::leak(cell)).cast()
+            });
+            (&raw mut (*place).scheduler).write(scheduler);
+            (&raw mut (*place).stage).write(UnsafeCell::new(Stage::Future(future)));
+        }
+        cell.cast()
     }
 }
 

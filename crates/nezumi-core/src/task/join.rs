@@ -163,13 +163,14 @@ impl<T> Drop for JoinHandle<T> {
             let _ = task.into_header();
             return;
         }
-        if task.state.load().is_complete() || task.state.drop_join() == OnJoinDrop::Complete {
+        let now = task.state.load();
+        if now.is_complete() || task.state.drop_join() == OnJoinDrop::Complete {
             let header = task.into_header();
             // SAFETY: the task is complete and the join interest is ours: so is the output, which may have been taken. Then the interest goes,
-            // and the reference with it. A waker that is still in its field goes with the task.
+            // and the reference with it; where it is the last, nobody is left to be told. A waker that is still in its field goes with the task.
             unsafe {
                 (header.as_ref().vtable.drop_output)(header);
-                if header.as_ref().state.drop_join_of_complete() {
+                if (now.is_complete() && now.is_held_by(1)) || header.as_ref().state.drop_join_of_complete() {
                     (header.as_ref().vtable.dealloc)(header);
                 }
             }

@@ -5,7 +5,7 @@
 
 use super::cell::{Cell, Header, Stage};
 use super::runnable::refs_at_completion;
-use super::state::{OnStart, OnStop};
+use super::state::{OnEnd, OnStart, OnStop};
 use super::{Id, JoinError, Runnable, Schedule, id, waker};
 use nezumi_prim::cell::UnsafeCell;
 use std::future::Future;
@@ -99,22 +99,19 @@ unsafe fn poll_future<F: Future, S: Schedule>(task: NonNull<Header>, cell: &Cell
             }
         });
         std::mem::forget(on_panic);
-        polled
+        // Put in its place here: carried out of the closure it would be copied three times.
+        // SAFETY: RUNNING is ours.
+        polled.map(|output| unsafe { finish(cell, Ok(output)) })
     }));
-    let output = match polled {
-        Ok(Poll::Pending) => return Poll::Pending,
-        Ok(Poll::Ready(output)) => Ok(output),
-        Err(payload) => {
-            cell.scheduler.panicked();
-            Err(JoinError::panic(cell.header.id, payload))
-        }
-    };
-    // SAFETY: RUNNING is ours.
-    unsafe { finish(cell, output) };
-    Poll::Ready(())
+    polled.unwrap_or_else(|payload| {
+        cell.scheduler.panicked();
+        // SAFETY: RUNNING is ours.
+        unsafe { finish(cell, Err(JoinError::panic(cell.header.id, payload))) };
+        Poll::Ready(())
+    })
 }
 
-/// Replaces the future by `output`, or by the panic of the future's drop.
+/// Replaces the future by `output`, or by the panic of the future's drop. Does not panic.
 ///
 /// # Safety
 ///
@@ -128,8 +125,8 @@ unsafe fn finish<F: Future, S: Schedule>(cell: &Cell<F, S>, output: Result<F::Ou
         // A panic of the poll itself is the older news.
         Err(payload) => output.and_then(|_| Err(JoinError::panic(cell.header.id, payload))),
     };
-    // SAFETY: the caller's promise; the stage is `Consumed`, so that nothing of the user's is dropped here.
-    unsafe { set_stage(&cell.stage, Stage::Output(output)) };
+    // SAFETY: the caller's promise; the stage is `Consumed`, so that there is nothing to drop.
+    cell.stage.with_mut(|stage| unsafe { stage.write(Stage::Output(output)) });
 }
 
 /// # Safety
@@ -169,12 +166,18 @@ unsafe fn complete<F: Future, S: Schedule>(task: NonNull<Header>) {
     cell.scheduler.terminated(&cell.header);
     let released = cell.scheduler.release(&cell.header);
     let refs = refs_at_completion::<S>(released);
-    if let Some(after) = cell.header.state.complete_and_drop_refs(refs) {
-        if after.is_unreferenced() {
-            // SAFETY: these were the last references.
-            unsafe { (cell.header.vtable.dealloc)(task) };
+    match cell.header.state.end(refs) {
+        OnEnd::Done => return,
+        // SAFETY: these were the last references.
+        OnEnd::Dealloc => return unsafe { (cell.header.vtable.dealloc)(task) },
+        OnEnd::Alone => {
+            // SAFETY: the task is ours alone, and so are the output and the memory.
+            unsafe {
+                drop_output::<F, S>(task);
+                return (cell.header.vtable.dealloc)(task);
+            }
         }
-        return;
+        OnEnd::Complete => {}
     }
     let after = cell.header.state.complete();
     if !after.is_join_interested() {
@@ -220,6 +223,10 @@ pub(super) unsafe fn cancel<F: Future, S: Schedule>(task: NonNull<Header>) {
 pub(super) unsafe fn drop_output<F: Future, S: Schedule>(task: NonNull<Header>) {
     // SAFETY: the caller holds a reference.
     let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
+    // SAFETY: the caller owns the stage.
+    if cell.stage.with(|stage| matches!(unsafe { &*stage }, Stage::Consumed)) {
+        return;
+    }
     let _inside = Inside::new(cell.header.id);
     // SAFETY: the caller owns the stage: complete, and the join interest is, or was, the caller's.
     let _ = catch_unwind(AssertUnwindSafe(|| unsafe { set_stage(&cell.stage, Stage::Consumed) }));
@@ -238,9 +245,15 @@ pub(super) unsafe fn take_output<F: Future, S: Schedule>(
     let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
     cell.stage.with_mut(|stage| {
         // SAFETY: row `stage`: complete, and the join interest is the caller's.
-        match std::mem::replace(unsafe { &mut *stage }, Stage::Consumed) {
-            // SAFETY: the caller's promise.
-            Stage::Output(output) => unsafe { to.write(output) },
+        match unsafe { &mut *stage } {
+            Stage::Output(output) => {
+                let output: *const Result<F::Output, JoinError> = output;
+                // SAFETY: `to` has room; what stood here is moved there, in one copy, and is not dropped here.
+                unsafe {
+                    output.copy_to_nonoverlapping(to, 1);
+                    stage.write(Stage::Consumed);
+                }
+            }
             Stage::Future(_) | Stage::Consumed => panic!("JoinHandle polled after completion"),
         }
     });

@@ -94,6 +94,20 @@ pub(crate) enum OnJoinDrop {
     DropWaker,
 }
 
+/// When the output is in its place.
+#[must_use]
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum OnEnd {
+    /// The task is complete, and the references are gone.
+    Done,
+    /// As `Done`, and they were the last.
+    Dealloc,
+    /// Nobody has a reference but the caller: the output and the task are his to drop, and nothing has changed.
+    Alone,
+    /// Somebody waits, or the output is to be dropped while others hold references: nothing has changed; `complete` comes next.
+    Complete,
+}
+
 impl Snapshot {
     fn has(self, bits: usize) -> bool {
         self.0 & bits != 0
@@ -123,6 +137,12 @@ impl Snapshot {
 
     pub(crate) fn is_unreferenced(self) -> bool {
         self.refs() == 0
+    }
+
+    /// Whether these `refs` references, the caller's own, are all there are. If the state was read with Acquire, the task is then the
+    /// caller's alone: nobody can come by a reference any more, and all that former holders did has happened.
+    pub(crate) fn is_held_by(self, refs: usize) -> bool {
+        self.refs() == refs
     }
 
     pub(crate) fn is_complete(self) -> bool {
@@ -294,17 +314,25 @@ impl State {
         before.refs() == 1
     }
 
-    /// From `RUNNING` to `COMPLETE`, and `refs` references fewer, where no join waker waits: the usual end of a task. The state after, or
-    /// `None` if there is a waker to wake, or an output to drop, first.
+    /// Ends a task whose stage holds the output, in at most one read-modify-write where nobody waits for it: from `RUNNING` to `COMPLETE`, and
+    /// `refs` references fewer, the caller's.
     #[inline]
-    pub(crate) fn complete_and_drop_refs(&self, refs: usize) -> Option<Snapshot> {
-        let now = Snapshot(self.0.load(Ordering::Relaxed));
-        if now.has(JOIN_WAKER) || !now.has(JOIN_INTEREST) {
-            return None;
+    pub(crate) fn end(&self, refs: usize) -> OnEnd {
+        // Acquire: see `is_held_by`.
+        let now = Snapshot(self.0.load(Ordering::Acquire));
+        if !now.has(JOIN_INTEREST) {
+            return if now.is_held_by(refs) { OnEnd::Alone } else { OnEnd::Complete };
         }
-        let next = (now.0 ^ (RUNNING | COMPLETE)) - refs * REF_ONE;
+        if now.has(JOIN_WAKER) {
+            return OnEnd::Complete;
+        }
+        let next = Snapshot((now.0 ^ (RUNNING | COMPLETE)) - refs * REF_ONE);
         // AcqRel: as in `complete` and `drop_refs`.
-        self.0.compare_exchange(now.0, next, Ordering::AcqRel, Ordering::Relaxed).ok().map(|_| Snapshot(next))
+        match self.0.compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) if next.is_unreferenced() => OnEnd::Dealloc,
+            Ok(_) => OnEnd::Done,
+            Err(_) => OnEnd::Complete,
+        }
     }
 
     /// Gives up the interest in the output. The handle's reference is still to be dropped.
@@ -343,7 +371,7 @@ impl State {
         }
     }
 
-    /// Whether these were the last references, so that the caller must free the task.
+    /// Gives up `count` references. Whether they were the last, so that the caller must free the task.
     #[inline]
     #[must_use]
     pub(crate) fn drop_refs(&self, count: usize) -> bool {

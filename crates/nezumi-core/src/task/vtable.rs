@@ -1,5 +1,6 @@
 //! What can be done with a task whose future's type is not known.
 
+use super::block;
 use super::cell::{Cell, Header};
 use super::run;
 use super::{JoinError, Runnable, Schedule};
@@ -47,8 +48,8 @@ unsafe fn schedule<F: Future, S: Schedule>(task: NonNull<Header>) {
 }
 
 unsafe fn dealloc<F: Future, S: Schedule>(task: NonNull<Header>) {
-    // SAFETY: `Cell::allocate` made it from a box, and the caller held the last reference.
-    drop(unsafe { Box::from_raw(task.cast::<Cell<F, S>>().as_ptr()) });
+    // SAFETY: `Cell::allocate` made it, and the caller held the last reference.
+    unsafe { block::free(task.cast::<Cell<F, S>>()) };
 }
 
 unsafe fn take_output<F: Future, S: Schedule>(task: NonNull<Header>, to: *mut ()) {
