@@ -17,6 +17,7 @@ mod case;
 mod gate;
 mod harness;
 mod html;
+mod http;
 mod json;
 mod load;
 mod machine;

@@ -9,5 +9,8 @@ mod workloads;
 
 /// All of them, in the order of the table.
 pub(crate) fn all() -> Vec<Case> {
-    workloads::all().into_iter().map(|case| case.on(Side::Tokio)).collect()
+    let mut cases = workloads::all();
+    cases.extend(crate::http::cases(Side::Tokio));
+    cases.sort_by_key(|case| case.number);
+    cases.into_iter().map(|case| case.on(Side::Tokio)).collect()
 }

@@ -51,6 +51,7 @@ const OPS: &[(&str, u64)] = &[
     ("tcp_echo 64 B, 1024 connections", 1024),
     ("tcp_echo 64 KiB, 1024 connections", 1024),
     ("tcp_echo", 64),
+    ("http", 256),
     ("churn", 32),
     ("sparse", 50),
     ("stranded", 1),
