@@ -1,8 +1,8 @@
-//! Sockets, pipes, file descriptors, files and signals on the Nezumi runtime.
+//! Sockets, pipes, file descriptors, files, signals, processes and the standard streams on the Nezumi runtime.
 //!
-//! Everything here but [`fs`] holds a resource of the OS together with its registration with the runtime's I/O driver
-//! (`evented`), tries its operation, and waits for the driver where that would block. Files cannot be waited for, and go to
-//! blocking threads. Programs use the crate `nezumi`.
+//! Most of what is here holds a resource of the OS together with its registration with the runtime's I/O driver
+//! (`evented`), tries its operation, and waits for the driver where that would block. Files and the standard streams cannot
+//! be waited for, and go to blocking threads. Programs use the crate `nezumi`.
 
 #[cfg(unix)]
 pub mod async_fd;
@@ -10,3 +10,4 @@ mod evented;
 pub mod fs;
 pub mod net;
 pub mod signal;
+pub mod stdio;

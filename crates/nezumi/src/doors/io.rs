@@ -41,6 +41,10 @@ pub use nezumi_io::{
     split,
 };
 
+#[cfg(feature = "io-std")]
+#[doc(inline)]
+pub use nezumi_os::stdio::{Stderr, Stdin, Stdout, stderr, stdin, stdout};
+
 /// Waiting on any file descriptor that the operating system can poll.
 #[cfg(all(unix, feature = "net"))]
 pub mod unix {
