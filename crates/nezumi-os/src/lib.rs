@@ -9,5 +9,6 @@ pub mod async_fd;
 mod evented;
 pub mod fs;
 pub mod net;
+pub mod process;
 pub mod signal;
 pub mod stdio;

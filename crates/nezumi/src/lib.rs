@@ -47,6 +47,7 @@
 //! | read and write | [`io`], [`net`] |
 //! | use files and directories | [`fs`] |
 //! | hear signals | [`signal`] |
+//! | run other programs | [`process`] |
 //!
 //! # Features
 //!
@@ -63,7 +64,7 @@
 //! | `io-std` | [`io::stdin`], [`io::stdout`], [`io::stderr`] |
 //! | `net` | [`net`], [`io::unix`] |
 //! | `fs` | [`fs`] |
-//! | `process` | nothing yet |
+//! | `process` | [`process`] |
 //! | `signal` | [`signal`] |
 //! | `test-util` | a clock that tests can stop: [`time::pause`], [`time::advance`] |
 //!

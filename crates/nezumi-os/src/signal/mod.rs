@@ -4,7 +4,7 @@
 //! signal, and the pipe by which the handler tells), `unix` (what programs use).
 
 #[cfg(unix)]
-mod registry;
+pub(crate) mod registry;
 #[cfg(unix)]
 pub mod unix;
 

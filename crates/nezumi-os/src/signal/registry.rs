@@ -61,7 +61,7 @@ struct Ear(AtomicWaker);
 
 /// One who listens to one signal.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub(crate) struct Listener {
     line: &'static Line,
     /// How often the signal had been told when we last looked.
     seen: u64,
@@ -120,7 +120,7 @@ fn handle(signal: libc::c_int) {
 }
 
 /// Runs `f` and restores `errno` after, for the code that the signal interrupted.
-fn keep_errno(f: impl FnOnce()) {
+pub(crate) fn keep_errno(f: impl FnOnce()) {
     #[cfg(any(target_os = "illumos", target_os = "solaris"))]
     use libc::___errno as place;
     #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
@@ -175,7 +175,7 @@ impl Line {
 
 impl Listener {
     /// Listens to `signal`, by way of the driver of `runtime`.
-    pub(super) fn new(signal: libc::c_int, runtime: &Handle) -> io::Result<Self> {
+    pub(crate) fn new(signal: libc::c_int, runtime: &Handle) -> io::Result<Self> {
         let refuses =
             |why: &str| Err(io::Error::other(format!("Refusing to register signal {signal}: {why}")));
         if signal < 0 || signal as usize >= SIGNALS {
@@ -185,7 +185,7 @@ impl Listener {
             return refuses("it cannot be handled, or not without danger");
         }
         let registry = registry()?;
-        runtime.once_per_runtime(|| attach(registry, runtime))?;
+        attach_once(registry, runtime)?;
         registry.handle(signal)?;
         let line = &registry.lines[signal as usize];
         let ear = Arc::new(Ear::default());
@@ -197,7 +197,12 @@ impl Listener {
         Ok(Self { line, seen: line.told.load(Ordering::Acquire), ear })
     }
 
-    pub(super) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    /// Listens by way of the driver of `runtime`, too: the former one may be gone, or nobody may drive it.
+    pub(crate) fn also_by(&self, runtime: &Handle) -> io::Result<()> {
+        attach_once(registry()?, runtime)
+    }
+
+    pub(crate) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.ear.0.register(cx.waker());
         let told = self.line.told.load(Ordering::Acquire);
         if std::mem::replace(&mut self.seen, told) == told { Poll::Pending } else { Poll::Ready(()) }
@@ -234,7 +239,10 @@ impl mio::event::Source for Reader {
     }
 }
 
-fn attach(registry: &'static Registry, runtime: &Handle) -> io::Result<()> {
-    let reader = Reader(registry.reader.try_clone()?);
-    runtime.io().add_hook(Box::new(reader), Arc::new(move || registry.pass_on()))
+/// Has the driver of `runtime` pass on what comes.
+fn attach_once(registry: &'static Registry, runtime: &Handle) -> io::Result<()> {
+    runtime.once_per_runtime(|| {
+        let reader = Reader(registry.reader.try_clone()?);
+        runtime.io().add_hook(Box::new(reader), Arc::new(move || registry.pass_on()))
+    })
 }

@@ -6,6 +6,8 @@ pub mod io;
 pub mod net;
 pub mod stream;
 
+#[cfg(feature = "process")]
+pub mod process;
 #[cfg(feature = "rt")]
 pub mod runtime;
 #[cfg(feature = "signal")]
