@@ -100,12 +100,14 @@ impl Semaphore {
     }
 
     /// How many permits a newcomer could have. None while others wait: what there is then is theirs.
+    #[inline]
     pub(crate) fn available_permits(&self) -> usize {
         let word = self.word.load(Ordering::Acquire);
         if word & WAITERS == 0 { word >> SHIFT } else { 0 }
     }
 
     /// Whether [`close`](Self::close) was called.
+    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.word.load(Ordering::Acquire) & CLOSED != 0
     }

@@ -108,8 +108,17 @@ impl<T> SetOnce<T> {
     /// The value, if there is one.
     #[inline]
     pub fn get(&self) -> Option<&T> {
+        // SAFETY: just asked.
+        self.initialized().then(|| unsafe { self.get_unchecked() })
+    }
+
+    /// # Safety
+    ///
+    /// The flag has been seen set.
+    #[inline]
+    unsafe fn get_unchecked(&self) -> &T {
         // SAFETY: the flag was set after the value was written, and nobody writes it again while the cell is shared.
-        self.initialized().then(|| self.value.with(|value| unsafe { (*value).assume_init_ref() }))
+        self.value.with(|value| unsafe { (*value).assume_init_ref() })
     }
 
     /// Sets the value, and lets all who wait have it.
@@ -162,16 +171,15 @@ impl<T> SetOnce<T> {
     ///
     /// Cancelled, it has changed nothing.
     pub async fn wait(&self) -> &T {
-        loop {
-            if let Some(value) = self.get() {
-                return value;
-            }
+        while !self.initialized() {
             let set = self.waiters.notified();
             // Once more: it may have been set before the future was made.
             if !self.initialized() {
                 set.await;
             }
         }
+        // SAFETY: just asked.
+        unsafe { self.get_unchecked() }
     }
 }
 

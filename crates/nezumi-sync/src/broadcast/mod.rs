@@ -41,8 +41,8 @@
 // How it works.
 //
 // A ring of slots, and a tail behind a lock: where the next value goes, how many receivers there are, and which of them
-// wait. A send takes the tail's lock once; a receiver that finds its value in its slot takes that slot's lock only (`slot`
-// says who may touch what).
+// wait. A send takes the tail's lock once; a receiver that finds its value in its slot touches that slot only: it takes the
+// value out, clones it, and gives it back (`slot` says who may touch what; `loan` is the value meanwhile).
 //
 // Promise: each receiver gets every value sent since it joined, once and in order, or is told how many it missed; a receiver
 // that waits is woken by the next value, and by the end.
@@ -53,9 +53,18 @@
 //
 // Both happen under one lock, so one is first. Wakers run after it is released.
 //
-// Tests: `tests` (with a property against a plain reference) and `models` (loom) in this directory.
+//     receiver that has the value out          another, holding the tail's lock
+//     L1 give it back: was it wanted?          W1 say that it is wanted, if it is out
+//     L2 if so take the tail's lock, wake      W2 join the waiters
+//
+// L1 and W1 change one word. If L1 is first, W1 finds it back; else L2 comes after W2.
+//
+// Tests: `tests` (with a property against a plain reference), `clone_tests` and `models` (loom) in this directory.
 
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod clone_tests;
 pub mod error;
+mod loan;
 mod receiver;
 mod sender;
 mod shared;

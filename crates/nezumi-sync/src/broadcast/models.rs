@@ -3,6 +3,7 @@
 use super::channel;
 use super::error::{RecvError, TryRecvError};
 use loom::future::block_on;
+use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::thread;
 use std::future::Future;
@@ -76,6 +77,7 @@ fn overwriting_races_reading() {
     });
 }
 
+// Two threads, here and below: of three that spin for one lock, loom lets two take turns for ever while the third sleeps on it.
 #[test]
 fn the_last_two_readers_race_the_next_value() {
     loom::model(|| {
@@ -83,10 +85,10 @@ fn the_last_two_readers_race_the_next_value() {
         let mut b = tx.subscribe();
         tx.send(Arc::new(0)).unwrap();
         let first = thread::spawn(move || a.try_recv().is_ok());
-        let second = thread::spawn(move || b.try_recv().is_ok());
+        assert_eq!(*b.try_recv().unwrap(), 0);
         tx.send(Arc::new(1)).ok();
         first.join().unwrap();
-        second.join().unwrap();
+        assert_eq!(*b.try_recv().unwrap(), 1);
     });
 }
 
@@ -143,5 +145,88 @@ fn upgrading_races_the_last_sender() {
         thread.join().unwrap();
         assert_eq!(block_on(rx.recv()).is_ok(), sent);
         assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+    });
+}
+
+/// A value that loom watches while it is cloned: two at once, or a drop meanwhile, are reported.
+struct Watched(UnsafeCell<u8>, Arc<()>);
+
+// SAFETY: the cell may change threads.
+unsafe impl Send for Watched {}
+
+impl Clone for Watched {
+    fn clone(&self) -> Self {
+        // SAFETY: a value that is not `Sync` is cloned by one thread at a time; loom reports it if it is not so.
+        let id = self.0.with_mut(|id| unsafe { *id });
+        Self(UnsafeCell::new(id), self.1.clone())
+    }
+}
+
+impl Watched {
+    fn new(id: u8) -> Self {
+        Self(UnsafeCell::new(id), Arc::new(()))
+    }
+
+    fn id(self) -> u8 {
+        self.0.into_inner()
+    }
+}
+
+#[test]
+fn one_clones_while_the_other_waits() {
+    loom::model(|| {
+        let (tx, mut a) = channel::<Watched>(1);
+        let mut b = tx.subscribe();
+        let thread = thread::spawn(move || assert_eq!(block_on(b.recv()).unwrap().id(), 1));
+        tx.send(Watched::new(1)).ok();
+        assert_eq!(block_on(a.recv()).unwrap().id(), 1);
+        thread.join().unwrap();
+        assert!(tx.is_empty());
+    });
+}
+
+#[test]
+fn a_try_waits_for_the_clone_of_another() {
+    loom::model(|| {
+        let (tx, mut a) = channel(1);
+        let mut b = tx.subscribe();
+        tx.send(Watched::new(1)).ok();
+        let thread = thread::spawn(move || assert_eq!(b.try_recv().ok().unwrap().id(), 1));
+        assert_eq!(a.try_recv().ok().unwrap().id(), 1);
+        thread.join().unwrap();
+        assert!(tx.is_empty());
+    });
+}
+
+#[test]
+fn a_value_is_overwritten_while_it_is_cloned() {
+    loom::model(|| {
+        let (tx, mut a) = channel(1);
+        let mut b = tx.subscribe();
+        tx.send(Watched::new(0)).ok();
+        let thread = thread::spawn(move || {
+            // It is out, or gone.
+            assert!(match a.try_recv() {
+                Ok(value) => value.id() == 0,
+                Err(error) => error == TryRecvError::Lagged(1),
+            });
+        });
+        tx.send(Watched::new(1)).ok();
+        assert_eq!(b.try_recv().err(), Some(TryRecvError::Lagged(1)));
+        assert_eq!(b.try_recv().ok().unwrap().id(), 1);
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn one_clones_while_the_other_goes() {
+    loom::model(|| {
+        let (tx, mut a) = channel(1);
+        let b = tx.subscribe();
+        tx.send(Watched::new(1)).ok();
+        let thread = thread::spawn(move || drop(b));
+        assert_eq!(a.try_recv().ok().unwrap().id(), 1);
+        thread.join().unwrap();
+        assert!(tx.is_empty());
     });
 }

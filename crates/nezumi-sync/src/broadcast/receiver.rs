@@ -1,6 +1,7 @@
 //! The end of a broadcast channel that receives.
 
 use super::error::{RecvError, TryRecvError};
+use super::loan::{Received, receive};
 use super::shared::{Shared, Standing, Tail};
 use crate::waiters::{Waiting, wake_all};
 use nezumi_prim::sync::Arc;
@@ -8,9 +9,9 @@ use nezumi_prim::sync::atomic::Ordering;
 use nezumi_wake::{coop, entered};
 use pin_project_lite::pin_project;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 /// The end of a broadcast channel that receives every value sent since it came into being.
@@ -154,8 +155,13 @@ impl<T: Clone> Receiver<T> {
     /// [`TryRecvError::Empty`] if there is nothing yet, else as [`recv`](Self::recv).
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         loop {
-            if let Some(value) = read_next(&self.shared, &mut self.next) {
-                return Ok(value);
+            match receive(&self.shared, &mut self.next) {
+                Received::Value(value) => return Ok(value),
+                Received::Out => {
+                    self.wait_for_loan();
+                    continue;
+                }
+                Received::Nothing => {}
             }
             let standing = self.shared.standing(&self.shared.tail.lock(), &mut self.next);
             match standing {
@@ -165,6 +171,15 @@ impl<T: Clone> Receiver<T> {
                 None => return Err(TryRecvError::Empty),
             }
         }
+    }
+
+    /// The next value was sent, and another thread is cloning it: to say that there is none would be wrong. The thread waits
+    /// until that is done, in the place of a task.
+    #[cold]
+    fn wait_for_loan(&self) {
+        let mut waiting = pin!(Waiting::new(&self.shared.tail));
+        let look = |_: &mut Tail| (!self.shared.slot(self.next).want(self.next)).then_some(());
+        nezumi_wake::block_on(poll_fn(|cx| waiting.as_mut().poll(cx.waker(), look)));
     }
 
     /// Blocks the thread until the next value is there: for code outside a runtime.
@@ -192,15 +207,6 @@ impl<T: Clone> Receiver<T> {
         entered::assert_may_block();
         nezumi_wake::block_on(self.recv())
     }
-}
-
-/// A clone of the value at `next`, if it is there. If the clone panics, it counts as received.
-fn read_next<T: Clone>(shared: &Shared<T>, next: &mut u64) -> Option<T> {
-    let position = *next;
-    shared.slot(position).read(position, |value| {
-        *next = position.wrapping_add(1);
-        value.clone()
-    })
 }
 
 impl<T> Drop for Receiver<T> {
@@ -246,10 +252,15 @@ impl<T: Clone> Future for Recv<'_, T> {
         let mut this = self.project();
         let shared = *this.shared;
         let result = loop {
-            if let Some(value) = read_next(shared, this.next) {
+            if let Received::Value(value) = receive(shared, this.next) {
                 break Ok(value);
             }
-            let standing = this.waiting.as_mut().poll(cx.waker(), |tail| shared.standing(tail, this.next));
+            let next = **this.next;
+            let standing = this.waiting.as_mut().poll(cx.waker(), |tail| {
+                let standing = shared.standing(tail, this.next);
+                // It is there, but another receiver is cloning it: then that one wakes us.
+                standing.filter(|standing| !(standing.is_ahead() && shared.slot(next).want(next)))
+            });
             match ready!(standing) {
                 Standing::Ahead => {}
                 Standing::Lagged(missed) => break Err(RecvError::Lagged(missed)),

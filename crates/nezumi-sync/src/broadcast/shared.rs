@@ -1,14 +1,11 @@
 //! What the ends of a broadcast channel share: the ring, its tail, and who waits.
 
-use super::slot::Slot;
+use super::slot::{MAX_READERS, Slot};
 use crate::waiters::{Guarded, Waiter};
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::AtomicUsize;
 use nezumi_queue::list::LinkedList;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-
-/// As many receivers as Tokio allows.
-const MAX_RECEIVERS: usize = usize::MAX >> 2;
 
 pub(super) struct Shared<T> {
     ring: Box<[Slot<T>]>,
@@ -37,7 +34,7 @@ impl Tail {
     /// Counts one receiver more, and returns where it begins.
     #[track_caller]
     pub(super) fn join(&mut self) -> u64 {
-        assert!(self.receivers < MAX_RECEIVERS, "max receivers");
+        assert!(self.receivers < MAX_READERS, "max receivers");
         self.receivers += 1;
         self.position
     }
@@ -51,6 +48,12 @@ pub(super) enum Standing {
     Lagged(u64),
     /// There is no value, and none will come.
     Closed,
+}
+
+impl Standing {
+    pub(super) fn is_ahead(&self) -> bool {
+        matches!(self, Self::Ahead)
+    }
 }
 
 impl<T> Shared<T> {
@@ -87,6 +90,7 @@ impl<T> Shared<T> {
         self.ring.len() as u64
     }
 
+    #[inline]
     pub(super) fn slot(&self, position: u64) -> &Slot<T> {
         // The length is a power of two, so this is the remainder.
         &self.ring[position as usize & (self.ring.len() - 1)]
