@@ -9,6 +9,7 @@ mod start;
 
 mod chained_spawn;
 mod churn;
+mod fs;
 mod growth;
 mod idle;
 mod interference;
@@ -57,6 +58,7 @@ pub(crate) fn all() -> Vec<Case> {
         timeout_storm::cases(),
         million_sleep::cases(),
         spawn_blocking::cases(),
+        fs::cases(),
         tcp_echo::cases(),
         churn::cases(),
         sparse::cases(),
