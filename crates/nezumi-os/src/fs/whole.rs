@@ -31,7 +31,7 @@ use std::path::Path;
 /// nezumi::fs::copy("settings", "settings.old").await?;
 /// # Ok(()) }
 /// ```
-pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<u64> {
+pub async fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<u64, io::Error> {
     let (from, to) = (from.as_ref().to_owned(), to.as_ref().to_owned());
     on_pool(move || std::fs::copy(from, to)).await
 }

@@ -11,4 +11,5 @@ mod options;
 mod paths;
 mod special;
 mod support;
+mod types;
 mod whole;
