@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::io::{self, BufRead, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::thread;
+use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -49,7 +50,8 @@ fn listen() -> io::Result<TcpListener> {
 fn report() {
     for _ in io::stdin().lock().lines().map_while(Result::ok) {
         let used = used();
-        let us = |time: libc::timeval| time.tv_sec as i64 * 1_000_000 + time.tv_usec as i64;
+        let time = |t: libc::timeval| Duration::new(t.tv_sec as u64, t.tv_usec as u32 * 1000);
+        let us = |t| time(t).as_micros();
         println!("{} {} {}", us(used.ru_utime), us(used.ru_stime), used.ru_nvcsw);
         let _ = io::stdout().flush();
     }

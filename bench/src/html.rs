@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use crate::case::Figure;
+use crate::curves;
 use crate::report::{Outcome, Report};
 use crate::table;
 
@@ -44,31 +45,55 @@ pub(crate) fn render(report: &Report) -> String {
 /// One workload: what it does, and each variant at each number of workers.
 fn section(page: &mut String, group: &[Outcome]) {
     let first = &group[0];
+    let one_question = group.iter().all(|row| row.what == first.what);
+    let what = if one_question { first.what } else { "" };
+    let scaled = match first.scaled {
+        "" => String::new(),
+        scaled => format!("<p>The quick form is not what the definition says: {}.</p>", escape(scaled)),
+    };
     let _ = writeln!(
         page,
-        "<section><h2>{}. {}</h2><p>{}</p>{}",
+        "<section><h2>{}. {}</h2><p>{}</p>{scaled}{}",
         first.number,
         escape(first.workload),
-        escape(first.what),
+        escape(what),
         axis()
     );
     let dearest = group.iter().flat_map(|row| [row.tokio.ns, row.nezumi.ns]).fold(0.0, f64::max);
     for row in group {
-        let label = match row.variant {
+        let mut label = match row.variant {
             "" => format!("{} workers", row.workers),
             variant => format!("{variant}, {} workers", row.workers),
         };
+        if !one_question {
+            let _ = write!(label, ": {}", row.what);
+        }
         let verdict = if row.ratio.hi < row.must { "short" } else { "good" };
         let _ = writeln!(
             page,
-            "<figure><figcaption>{} <b class=\"{verdict}\">{:.2}</b></figcaption>{}{}</figure>",
+            "<figure><figcaption>{} <b class=\"{verdict}\">{:.2}</b></figcaption>{}{}{}</figure>",
             escape(&label),
             row.ratio.value,
             dot(row, verdict),
             bars(row, dearest),
+            notes(row),
         );
     }
+    for curve in curves::of(group) {
+        let (title, svg) = (escape(&curve.title()), curve.svg());
+        let _ = writeln!(page, "<figure><figcaption>{title}</figcaption>{svg}</figure>");
+    }
     page.push_str("</section>\n");
+}
+
+/// What was noted besides, each as Tokio's / ours.
+fn notes(row: &Outcome) -> String {
+    let pairs = row.tokio.notes.iter().zip(&row.nezumi.notes);
+    let note = |((name, tokio), (_, nezumi)): (&(&str, f64), &(&str, f64))| {
+        format!("{}: {} / {}", escape(name), table::figure(*tokio), table::figure(*nezumi))
+    };
+    let notes: Vec<String> = pairs.map(note).collect();
+    if notes.is_empty() { String::new() } else { format!("<p class=\"notes\">{}</p>", notes.join("; ")) }
 }
 
 /// Where a ratio lies on the axis.
@@ -135,14 +160,14 @@ fn numbers(page: &mut String, report: &Report) {
     page.push_str(
         "<section><h2>All figures</h2><p>Pairs are Tokio / Nezumi, per operation.</p><div class=\"wide\"><table><tr><th>#\
          </th><th>workload</th><th>workers</th><th>ns</th><th>ratio</th><th>95 %</th><th>must</th><th>CPU ratio</th><th>allocations</th>\
-         <th>voluntary switches</th><th>user CPU ns</th><th>system CPU ns</th><th>pairs</th></tr>\n",
+         <th>voluntary switches</th><th>system calls</th><th>user CPU ns</th><th>system CPU ns</th><th>pairs</th></tr>\n",
     );
     for row in &report.results {
         let (tokio, nezumi) = (&row.tokio, &row.nezumi);
         let _ = writeln!(
             page,
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{} / {}</td><td>{:.2}</td><td>{:.2}..{:.2}</td><td>{}</td><td>{:.2}</td>\
-             <td>{:.2} / {:.2}</td><td>{:.4} / {:.4}</td><td>{:.0} / {:.0}</td><td>{:.0} / {:.0}</td><td>{}</td></tr>",
+             <td>{:.2} / {:.2}</td><td>{:.4} / {:.4}</td><td>{}</td><td>{:.0} / {:.0}</td><td>{:.0} / {:.0}</td><td>{}</td></tr>",
             row.number,
             escape(&row.name()),
             row.workers,
@@ -157,6 +182,7 @@ fn numbers(page: &mut String, report: &Report) {
             nezumi.allocations,
             tokio.switches,
             nezumi.switches,
+            table::syscalls(row),
             tokio.user_ns,
             nezumi.user_ns,
             tokio.system_ns,
@@ -193,7 +219,9 @@ svg { display: block; width: 100%; height: auto; } svg text { fill: var(--ink); 
 .range { stroke-width: 2; } line.good { stroke: var(--good); } line.short { stroke: var(--short); }
 circle.good { fill: var(--good); } circle.short { fill: var(--short); } b.good { color: var(--good); }
 b.short { color: var(--short); } rect.tokio { fill: var(--tokio); } rect.nezumi { fill: var(--nezumi); }
-rect.smol { fill: var(--smol); } .wide { overflow-x: auto; }
+rect.smol { fill: var(--smol); } polyline { fill: none; stroke-width: 1.5; }
+.notes { font-size: 0.85rem; } polyline.tokio { stroke: var(--tokio); } polyline.nezumi { stroke: var(--nezumi); }
+circle.tokio { fill: var(--tokio); } circle.nezumi { fill: var(--nezumi); } .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.85rem; } th, td { padding: 0.2rem 0.6rem; text-align: right;
   white-space: nowrap; border-bottom: 1px solid var(--faint); } td:nth-child(2), th:nth-child(2) { text-align: left; }
 </style></head><body><main>
@@ -205,7 +233,24 @@ mod tests {
     use crate::report::tests::{report, sample};
 
     fn page() -> String {
-        render(&report(vec![sample("spawn_join", "", 3.5), sample("timer_churn", "a <b> variant", 0.01)]))
+        let mut results = vec![sample("spawn_join", "", 3.5), sample("timer_churn", "a <b> variant", 0.01)];
+        results[1].scaled = "smaller & faster";
+        results[1].tokio.notes = vec![("p50 <ms>", 3.0)];
+        results[1].nezumi.notes = vec![("p50 <ms>", 1.5)];
+        for place in [1.0, 10.0, 100.0] {
+            let mut point = sample("growth", "", 2.0);
+            point.at = Some(("tasks", place));
+            results.push(point);
+        }
+        render(&report(results))
+    }
+
+    #[test]
+    fn growth_notes_and_what_was_scaled_are_shown() {
+        let page = page();
+        assert_eq!(page.matches("<polyline").count(), 2);
+        assert!(page.contains("p50 &lt;ms&gt;: 3.00 / 1.50"));
+        assert!(page.contains("smaller &amp; faster"));
     }
 
     #[test]

@@ -14,6 +14,7 @@
 mod apart;
 mod args;
 mod case;
+mod curves;
 mod gate;
 mod harness;
 mod html;

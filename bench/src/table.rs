@@ -106,7 +106,8 @@ fn two(tokio: f64, nezumi: f64, digits: usize) -> String {
     format!("{tokio:.digits$} / {nezumi:.digits$}")
 }
 
-fn syscalls(result: &Outcome) -> String {
+/// Tokio's and ours, per operation.
+pub(crate) fn syscalls(result: &Outcome) -> String {
     match (result.tokio.syscalls, result.nezumi.syscalls) {
         (Some(tokio), Some(nezumi)) => two(tokio, nezumi, 2),
         _ => "not counted".to_owned(),

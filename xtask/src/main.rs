@@ -3,6 +3,7 @@
 //! What a continuous check needs is in `.ci/run`, which calls these; what is too long for it stands here with its options.
 
 mod api_diff;
+mod bench_gate;
 mod conformance;
 mod cross;
 mod features;
@@ -34,6 +35,8 @@ enum Command {
     LockCheck(lock_check::Options),
     /// Runs the runtime's tests many times in a row.
     Stress(stress::Options),
+    /// Checks that no workload of the benchmark has become slower than it was, or than Tokio.
+    BenchGate(bench_gate::Options),
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Command::Cross(options) => cross::run(&options),
         Command::LockCheck(options) => lock_check::run(&options),
         Command::Stress(options) => stress::run(&options),
+        Command::BenchGate(options) => bench_gate::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
