@@ -151,7 +151,9 @@ impl Names {
     }
 
     fn all(&self, bounds: &Value) -> String {
-        let sorted: BTreeSet<_> = list(bounds).map(|bound| self.bound(bound)).collect();
+        // What an opaque type captures is not part of what it can do, and what it captures unasked depends on the edition.
+        let bounds = list(bounds).filter(|bound| bound.get("use").is_none());
+        let sorted: BTreeSet<_> = bounds.map(|bound| self.bound(bound)).collect();
         sorted.into_iter().collect::<Vec<_>>().join(" + ")
     }
 
@@ -162,7 +164,6 @@ impl Names {
         }
         match bound["outlives"].as_str() {
             Some(lifetime) => self.of(lifetime),
-            // What an opaque type captures is not part of what it can do.
             None => "use".to_owned(),
         }
     }

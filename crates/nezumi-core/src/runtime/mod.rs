@@ -79,8 +79,8 @@ fn enter_or_panic(allow_block_in_place: bool) -> EnteredGuard {
         // Not in a closure, which would be the place of the panic.
         None => panic!(
             "Cannot start a runtime from within a runtime. This happens because a function (like `block_on`) attempted to block the \
-             current thread while the thread is being used to drive asynchronous tasks. Await the future instead, or call this in \
-             `spawn_blocking` or `block_in_place`."
+             current thread while the thread is being used to drive asynchronous tasks. If you are in an async function, use `.await` \
+             on the future instead of blocking on it. In code that must block, call this in `spawn_blocking` or `block_in_place`."
         ),
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! Tests: `tests`, with a source that says what it gives.
 
-use super::writer::gone;
+use nezumi_core::driver::gone;
 use nezumi_core::spawn::spawn_blocking;
 use nezumi_core::task::JoinHandle;
 use nezumi_io::ReadBuf;
