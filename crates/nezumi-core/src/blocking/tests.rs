@@ -250,6 +250,29 @@ fn shutdown_cancels_the_optional_and_runs_the_mandatory() {
 }
 
 #[test]
+fn a_job_that_a_thread_was_started_for_runs_though_the_shutdown_comes_first() {
+    let (open, opened) = mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(opened);
+    let mut config = config(1, FOREVER);
+    config.after_start = Some(Arc::new(move || gate.lock().unwrap().recv().unwrap_or(())));
+    let pool = Pool::new(config);
+    let (ran, cancelled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    for _ in 0..2 {
+        let ran = ran.clone();
+        let run = Box::new(move || add_one(&ran));
+        let work = Work { run, cancelled: cancelled.clone(), is_resident: false };
+        pool.spawn(work, Duty::Optional, &Flag).unwrap();
+    }
+    std::thread::scope(|scope| {
+        let shutdown = scope.spawn(|| pool.shutdown(None));
+        wait_until(|| pool.shared.state.lock().is_shutdown);
+        drop(open);
+        assert!(shutdown.join().unwrap());
+    });
+    assert_eq!((ran.load(Ordering::Relaxed), cancelled.load(Ordering::Relaxed)), (1, 1));
+}
+
+#[test]
 fn shutdown_gives_up_after_its_timeout() {
     let pool = pool(2);
     let release = block(&pool);

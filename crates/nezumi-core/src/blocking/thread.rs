@@ -87,9 +87,12 @@ impl<J: Job> Shared<J> {
         let parker = Arc::new(Parker::new());
         let mut state = this.state.lock();
         state.arrive();
+        // The job that it was started for was there before the shutdown, if it comes to that, and had no other thread to wait for.
+        let mut is_first = true;
         loop {
             while let Some((job, duty)) = state.queue.pop_front() {
-                let cancelled = state.is_shutdown && duty == Duty::Optional;
+                let cancelled = state.is_shutdown && duty == Duty::Optional && !is_first;
+                is_first = false;
                 // Before the job, which may take long. To cancel one takes no time.
                 let rouse = if cancelled { Rouse::Nobody } else { state.rouse() };
                 let resident = job.is_resident();
