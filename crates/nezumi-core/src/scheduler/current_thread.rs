@@ -16,7 +16,7 @@ use super::shared::Shared;
 use super::upkeep::Meter;
 use super::{Shard, shutdown};
 use crate::runtime::Handle;
-use crate::task::{Priority, Runnable};
+use crate::task::{Blocks, Priority, Runnable};
 use crate::timer::NEVER;
 use nezumi_prim::sync::Mutex;
 use nezumi_wake::defer::{self, Host};
@@ -45,6 +45,8 @@ pub(crate) struct Core {
     /// Set by wakes of the root future.
     root: Arc<Root>,
     meter: Meter,
+    /// What the next tasks are made of.
+    blocks: Blocks,
 }
 
 // SAFETY: the core is moved between threads only by way of its seat's lock, with nobody running it; the shard it points to is part of
@@ -175,6 +177,7 @@ impl Core {
             tick: Cell::new(0),
             root: Arc::new(Root { woken: AtomicBool::new(false), shared: Arc::downgrade(shared) }),
             meter: Meter::new(),
+            blocks: Blocks::new(),
         }
     }
 
@@ -405,6 +408,8 @@ fn with_core<R>(handle: &Handle, core: Box<Core>, f: impl FnOnce(&Core) -> R) ->
         unsafe { context::play(Role { shard: core.shard, worker: ptr::null(), core, owned: core.shard }) };
     // SAFETY: as above.
     let _host = unsafe { defer::set_host(Some(NonNull::from(core as &dyn Host))) };
+    // SAFETY: as above.
+    let _blocks = unsafe { core.blocks.keep_here() };
     handle.shared().shard(0).is_driven_here();
     f(core)
 }
