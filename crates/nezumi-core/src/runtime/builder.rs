@@ -4,7 +4,7 @@ use super::hooks::Hooks;
 use super::seed::Seeds;
 use super::{
     Config, Flavor, Handle, HistogramConfiguration, HistogramScale, LocalOptions, LocalRuntime, RngSeed,
-    Runtime, TaskMeta,
+    Runtime, StuckTask, TaskMeta,
 };
 use crate::blocking;
 use crate::driver::Driver;
@@ -62,6 +62,8 @@ pub struct Builder {
     disable_lifo_slot: bool,
     eager_driver_handoff: bool,
     watch: bool,
+    max_spare_workers: Option<usize>,
+    stuck_after: Duration,
     affinity: Option<Vec<usize>>,
     unhandled_panic: UnhandledPanic,
     seed: Option<RngSeed>,
@@ -102,6 +104,8 @@ impl Builder {
             disable_lifo_slot: false,
             eager_driver_handoff: false,
             watch: true,
+            max_spare_workers: None,
+            stuck_after: Duration::from_millis(100),
             affinity: None,
             unhandled_panic: UnhandledPanic::Ignore,
             seed: None,
@@ -346,8 +350,70 @@ impl Builder {
     }
 
     /// Whether a watch sees to it that other workers take over what a blocked one leaves behind. By default it does.
+    ///
+    /// A worker is stuck that does not come back from a poll for some two milliseconds. What waits behind it, its queue, its timers and the
+    /// I/O driver, is then taken over by a worker that sleeps. If none does, a spare worker is begun: see
+    /// [`max_spare_workers`](Self::max_spare_workers). The watch is a thread of its own, which sleeps while all workers do.
     pub fn watch(&mut self, on: bool) -> &mut Self {
         self.watch = on;
+        self
+    }
+
+    /// How many spare workers may stand in, at once, for workers that are stuck. By default as many as there are workers; 0 for none.
+    ///
+    /// One is begun, on a thread of the blocking pool, for each worker that sleeps in its poll while others have no time for what is
+    /// waiting; for polls that use their processors, only when all workers are stuck in such, and at most half as many as there are workers.
+    /// It ends when it is no longer needed. A runtime with a single worker thread may thereby run two tasks at once.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let rt = nezumi::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    /// // Holds up the only worker.
+    /// rt.spawn(async { std::thread::sleep(Duration::from_millis(200)) });
+    /// let start = std::time::Instant::now();
+    /// rt.block_on(rt.spawn(async { nezumi::time::sleep(Duration::from_millis(1)).await }))?;
+    /// assert!(start.elapsed() < Duration::from_millis(200));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_spare_workers(&mut self, val: usize) -> &mut Self {
+        self.max_spare_workers = Some(val);
+        self
+    }
+
+    /// How long a poll must last to be reported to [`on_stuck`](Self::on_stuck). By default 100 ms. It does not change when the watch helps.
+    pub fn stuck_after(&mut self, duration: Duration) -> &mut Self {
+        self.stuck_after = duration;
+        self
+    }
+
+    /// Calls `f`, on the thread of the watch, for a task that does not come back from its poll for [`stuck_after`](Self::stuck_after): once for
+    /// each such poll. A panic of `f` goes no further.
+    ///
+    /// Only on the multi-thread runtime, and with the watch on.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (reports, reported) = std::sync::mpsc::channel();
+    /// let rt = nezumi::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(2)
+    ///     .stuck_after(Duration::from_millis(20))
+    ///     .on_stuck(move |task| reports.send((task.id(), task.spawned_at().file())).unwrap())
+    ///     .build()?;
+    /// let task = rt.spawn(async { std::thread::sleep(Duration::from_millis(300)) });
+    /// assert_eq!(reported.recv()?, (task.id(), file!()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_stuck<F>(&mut self, f: F) -> &mut Self
+    where
+        F: Fn(&StuckTask) + Send + Sync + 'static,
+    {
+        self.hooks.stuck = Some(Arc::new(f));
         self
     }
 
@@ -482,10 +548,11 @@ impl Builder {
         let driver = if self.enable_io { Some(Driver::new(self.events_per_turn)?) } else { None };
         let config = self.config(is_local);
         let workers = if self.flavor == Flavor::MultiThread { config.workers } else { 0 };
+        let spares = config.max_spare_workers;
         let pool = blocking::Pool::new(blocking::Config {
             thread_name: Arc::clone(&self.thread_name),
             stack_size: self.thread_stack_size,
-            max_threads: self.max_blocking_threads.saturating_add(workers),
+            max_threads: self.max_blocking_threads.saturating_add(workers + spares),
             keep_alive: self.thread_keep_alive.unwrap_or(Duration::from_secs(10)),
             after_start: self.hooks.thread_started.clone(),
             before_stop: self.hooks.thread_stopping.clone(),
@@ -509,13 +576,16 @@ impl Builder {
 
     fn config(&self, is_local: bool) -> Config {
         let hooks = self.hooks.clone();
+        let workers = match self.flavor {
+            Flavor::CurrentThread => 1,
+            Flavor::MultiThread => self.worker_threads.unwrap_or_else(default_workers),
+        };
+        // Without the watch there is nobody to begin one.
+        let has_spares = self.flavor == Flavor::MultiThread && self.watch;
         Config {
             flavor: self.flavor,
             local_to: is_local.then(|| std::thread::current().id()),
-            workers: match self.flavor {
-                Flavor::CurrentThread => 1,
-                Flavor::MultiThread => self.worker_threads.unwrap_or_else(default_workers),
-            },
+            workers,
             name: self.name.clone(),
             enable_time: self.enable_time,
             start_paused: self.start_paused,
@@ -526,6 +596,8 @@ impl Builder {
             eager_driver_handoff: self.eager_driver_handoff,
             shutdown_on_panic: matches!(self.unhandled_panic, UnhandledPanic::ShutdownRuntime),
             watch: self.watch,
+            max_spare_workers: if has_spares { self.max_spare_workers.unwrap_or(workers) } else { 0 },
+            stuck_after: self.stuck_after,
             affinity: self.affinity.clone(),
             observes_polls: hooks.before_poll.is_some()
                 || hooks.after_poll.is_some()

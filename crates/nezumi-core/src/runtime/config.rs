@@ -4,6 +4,7 @@ use super::histogram::HistogramConfiguration;
 use super::hooks::Hooks;
 use super::seed::Seeds;
 use std::thread::ThreadId;
+use std::time::Duration;
 
 /// Which scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +31,10 @@ pub(crate) struct Config {
     pub(crate) eager_driver_handoff: bool,
     pub(crate) shutdown_on_panic: bool,
     pub(crate) watch: bool,
+    /// How many may stand in for blocked workers at once.
+    pub(crate) max_spare_workers: usize,
+    /// A poll that takes longer is reported.
+    pub(crate) stuck_after: Duration,
     pub(crate) affinity: Option<Vec<usize>>,
     pub(crate) hooks: Hooks,
     /// A hook or a histogram wants to see each poll.

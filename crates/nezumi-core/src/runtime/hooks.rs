@@ -4,9 +4,11 @@ use crate::task::{Header, Id};
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) type Callback = Arc<dyn Fn() + Send + Sync>;
 pub(crate) type TaskCallback = Arc<dyn Fn(&TaskMeta<'_>) + Send + Sync>;
+pub(crate) type StuckCallback = Arc<dyn Fn(&StuckTask) + Send + Sync>;
 
 /// All hooks of one runtime.
 #[derive(Clone, Default)]
@@ -19,6 +21,7 @@ pub(crate) struct Hooks {
     pub(crate) task_terminated: Option<TaskCallback>,
     pub(crate) before_poll: Option<TaskCallback>,
     pub(crate) after_poll: Option<TaskCallback>,
+    pub(crate) stuck: Option<StuckCallback>,
 }
 
 /// What a hook is told of a task.
@@ -49,6 +52,49 @@ impl<'a> TaskMeta<'a> {
     #[must_use]
     pub fn spawned_at(&self) -> &'static Location<'static> {
         self.spawned_at
+    }
+}
+
+/// A task that has not come back from a poll for a long time. See [`Builder::on_stuck`](super::Builder::on_stuck).
+#[derive(Clone, Debug)]
+pub struct StuckTask {
+    pub(crate) id: Id,
+    pub(crate) spawned_at: &'static Location<'static>,
+    pub(crate) worker: usize,
+    pub(crate) elapsed: Duration,
+    pub(crate) burns: bool,
+}
+
+impl StuckTask {
+    /// The task's id.
+    #[must_use]
+    pub fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Where in the program the task was spawned.
+    #[must_use]
+    pub fn spawned_at(&self) -> &'static Location<'static> {
+        self.spawned_at
+    }
+
+    /// The number of the worker that it holds up.
+    #[must_use]
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// How long the poll has lasted, to within a few milliseconds.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.elapsed
+    }
+
+    /// Whether the poll uses its processor; else it sleeps, in a system call or on a lock. Where the system does not say (it is Linux that
+    /// does), it is taken to sleep.
+    #[must_use]
+    pub fn is_burning(&self) -> bool {
+        self.burns
     }
 }
 

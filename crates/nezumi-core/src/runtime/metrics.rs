@@ -44,7 +44,7 @@ impl RuntimeMetrics {
     }
 
     fn sum(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
-        self.handle.shared().worker_shards().map(|shard| pick(shard.counters())).sum()
+        self.handle.shared().crew_shards().map(|shard| pick(shard.counters())).sum()
     }
 
     /// How many workers there are; 1 on a current-thread runtime.
@@ -149,7 +149,7 @@ impl RuntimeMetrics {
     #[track_caller]
     #[must_use]
     pub fn worker_poll_count(&self, worker: usize) -> u64 {
-        self.shard(worker).polls_begun()
+        self.shard(worker).polling.begun()
     }
 
     /// How many tasks a worker pushed on its own ring.
@@ -187,11 +187,18 @@ impl RuntimeMetrics {
         self.counters(worker).rescued.get()
     }
 
+    /// How many spare workers stand in for workers that are stuck. See
+    /// [`Builder::max_spare_workers`](super::Builder::max_spare_workers).
+    #[must_use]
+    pub fn num_spare_workers(&self) -> usize {
+        self.handle.shared().spares.active()
+    }
+
     /// How many threads the pool has for blocking work, without the workers.
     #[must_use]
     pub fn num_blocking_threads(&self) -> usize {
         let shared = self.handle.shared();
-        let workers = if shared.is_multi_thread() { shared.workers() } else { 0 };
+        let workers = if shared.is_multi_thread() { shared.workers() + shared.spares.active() } else { 0 };
         shared.blocking.threads().saturating_sub(workers)
     }
 

@@ -23,7 +23,7 @@ pub(crate) use histogram::Histogram;
 pub use histogram::{
     HistogramConfiguration, HistogramScale, InvalidHistogramConfiguration, LogHistogram, LogHistogramBuilder,
 };
-pub use hooks::TaskMeta;
+pub use hooks::{StuckTask, TaskMeta};
 pub use id::Id;
 pub(crate) use local::spawn_on_current as spawn_local_on_current;
 pub use local::{LocalOptions, LocalRuntime};
@@ -61,12 +61,12 @@ pub fn is_rt_shutdown_err(error: &io::Error) -> bool {
         })
 }
 
-/// The number of the worker that runs here; `None` off the workers.
+/// The number of the worker that runs here; `None` off the workers. A spare has the number of the worker that it stands in for.
 #[must_use]
 pub fn worker_index() -> Option<usize> {
     use crate::scheduler::context;
     context::with(|context| match context.running_worker() {
-        Some(worker) => Some(worker.index()),
+        Some(worker) => Some(worker.stands_for()),
         None => context.running_core().map(|_| 0),
     })
 }

@@ -233,8 +233,7 @@ impl Core {
 
     fn run(&self, runnable: Runnable) {
         let (shared, shard) = (self.shared(), self.shard());
-        let polls = shard.polls_begun.load(Ordering::Relaxed);
-        shard.polls_begun.store(polls + 1, Ordering::Relaxed);
+        shard.polling.begin(runnable.header());
         coop::budget(|| {
             if shared.config.observes_polls {
                 super::observe::run(shared, shard, runnable);

@@ -118,8 +118,9 @@ impl Home {
 
     /// Tells the scheduler that `deadline_ms` is now the earliest of this shard's timers. Called under no lock. Wakes whoever sleeps past it.
     pub fn timer_armed(&self, deadline_ms: u64) {
-        // The owner looks at its timers before it sleeps.
-        if !context::with(|context| context.owns(self.0.as_ptr())) {
+        // The owner looks at its timers before it sleeps. Those of a spare's shard are another worker's.
+        let shard = self.shard();
+        if shard.index() >= self.shared().workers() || !context::with(|context| context.owns(shard)) {
             self.shared().timer_armed(self.shard(), deadline_ms);
         }
     }

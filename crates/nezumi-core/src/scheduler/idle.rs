@@ -52,8 +52,9 @@ struct Line {
 }
 
 impl Idle {
-    pub(crate) fn new(workers: usize) -> Self {
-        let rest = (1..workers.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+    /// For so many workers, and so many more who may stand in for them, and have the numbers after theirs.
+    pub(crate) fn new(workers: usize, spares: usize) -> Self {
+        let rest = (1..(workers + spares).div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         Self {
             line: CachePadded::new(Line { searchers: AtomicUsize::new(0), first: AtomicU64::new(0), rest }),
             workers,
@@ -166,10 +167,10 @@ impl Idle {
             || self.line.rest.iter().any(|word| word.load(Ordering::SeqCst) != 0)
     }
 
-    /// Whether all workers sleep.
-    pub(crate) fn all_sleeping(&self) -> bool {
+    /// Whether all workers sleep, and `spares` of those who stand in for them.
+    pub(crate) fn all_sleeping(&self, spares: usize) -> bool {
         let sleeping: u32 = self.words().map(|(_, word)| word.load(Ordering::SeqCst).count_ones()).sum();
-        sleeping as usize == self.workers
+        sleeping as usize == self.workers + spares
     }
 
     /// Whether this worker sleeps.

@@ -2,7 +2,9 @@
 
 use super::bed::Bed;
 use super::idle::Idle;
+use super::spares::Spares;
 use loom::thread;
+use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use nezumi_prim::sync::{Arc, Mutex};
 
@@ -19,7 +21,7 @@ struct Model {
 impl Model {
     fn new(workers: usize, total: usize) -> Arc<Self> {
         Arc::new(Self {
-            idle: Idle::new(workers),
+            idle: Idle::new(workers, 0),
             beds: (0..workers).map(|_| Bed::new()).collect(),
             queued: AtomicUsize::new(0),
             done: AtomicUsize::new(0),
@@ -185,5 +187,66 @@ fn nobody_sleeps_beside_an_empty_seat() {
             model.notify();
         }
         worker.join().unwrap();
+    });
+}
+
+/// A spare that searches is trusted by pushes. When it leaves instead, what it has goes to the shared queue, then it stops searching, then it
+/// notifies: the sleeping worker finds all of it.
+#[test]
+fn a_spare_that_leaves_takes_nothing_with_it() {
+    loom::model(|| {
+        let model = Model::new(1, 2);
+        assert!(model.idle.start_searching());
+        let worker = {
+            let model = model.clone();
+            thread::spawn(move || model.work(0))
+        };
+        let pusher = {
+            let model = model.clone();
+            thread::spawn(move || model.push())
+        };
+        // As `Worker::leave`: this thread is the spare, with one task of its own.
+        model.queued.fetch_add(1, Ordering::SeqCst);
+        let _ = model.idle.stop_searching();
+        model.notify();
+        pusher.join().unwrap();
+        worker.join().unwrap();
+    });
+}
+
+/// The watch sends a spare away and then wants it back. Either the spare stays, or it leaves, and its shard can be had again only when it is
+/// done with it.
+#[test]
+fn a_spare_is_called_back_or_gone() {
+    loom::model(|| {
+        let spares = Arc::new(Spares::new(1));
+        // What only the owner of the spare's shard touches.
+        let owned = Arc::new(UnsafeCell::new(0));
+        let own = |owned: &UnsafeCell<i32>| {
+            owned.with_mut(|owned| {
+                // SAFETY: loom checks that it is this thread's alone.
+                unsafe { *owned += 1 };
+            });
+        };
+        let spare = spares.begin(0, 1).unwrap();
+        assert_eq!(spares.send_away(), Some(spare));
+        let thread = {
+            let (spares, owned) = (spares.clone(), owned.clone());
+            thread::spawn(move || {
+                own(&owned);
+                let left = spares.leave(spare);
+                if left {
+                    own(&owned);
+                    spares.is_gone(spare);
+                }
+                left
+            })
+        };
+        let called_back = spares.call_back();
+        if !called_back && spares.begin(0, 1).is_some() {
+            // A new thread is the spare; this one stands for it.
+            own(&owned);
+        }
+        assert_ne!(thread.join().unwrap(), called_back);
     });
 }

@@ -22,10 +22,14 @@ impl Worker {
             }
         }
         self.upkeep.measure(self);
-        self.shard().timers.settle();
+        self.timers().settle();
         {
             let _asleep = Asleep::new(self);
-            if !shared.has_work_for(self.index()) && !shared.is_shutting_down() && !self.has_own_work() {
+            if !shared.has_work_for(self.index())
+                && !shared.is_shutting_down()
+                && !self.has_own_work()
+                && !self.is_told_to_leave()
+            {
                 self.count_park();
                 self.sleep();
                 self.shard().counters.parked_unparked.add(1);
@@ -91,7 +95,7 @@ impl Worker {
     /// How long until this worker's next timer; `None` if it has none. Read after the idle bit is set: an earlier timer armed since then
     /// finds the bit, and wakes us.
     fn time_to_next_timer(&self) -> Option<Duration> {
-        self.shared().clock.until(self.shard().timers.next_deadline_ms())
+        self.shared().clock.until(self.timers().next_deadline_ms())
     }
 }
 

@@ -4,6 +4,7 @@
 //! cache lines that one worker writes.
 
 use super::bed::Bed;
+use super::polling::Polling;
 use super::shared::Shared;
 use crate::runtime::Histogram;
 use crate::task::{Registry, Runnable};
@@ -11,7 +12,7 @@ use crate::timer::Timers;
 use nezumi_prim::CachePadded;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Mutex;
-use nezumi_prim::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, AtomicUsize, Ordering};
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use nezumi_queue::Ring;
 use nezumi_recorder::Counters;
 use std::ptr::NonNull;
@@ -56,8 +57,7 @@ pub(crate) struct Shard {
     pub(super) depth: AtomicUsize,
     /// The thread that drives the worker, or the last that did. For metrics.
     thread: Mutex<Option<ThreadId>>,
-    /// How many polls the worker has begun. The watch compares: the same number twice, awake, means one long poll.
-    pub(super) polls_begun: AtomicU64,
+    pub(crate) polling: CachePadded<Polling>,
     /// Set by the watch: the owner sits in one poll, so that its last hot task may be taken, too.
     pub(super) stuck: CachePadded<AtomicBool>,
 }
@@ -84,7 +84,7 @@ impl Shard {
             counters: CachePadded::default(),
             depth: AtomicUsize::new(0),
             thread: Mutex::new(None),
-            polls_begun: AtomicU64::new(0),
+            polling: CachePadded::new(Polling::new()),
             stuck: CachePadded::new(AtomicBool::new(false)),
         }
     }
@@ -136,10 +136,6 @@ impl Shard {
         &self.counters
     }
 
-    pub(crate) fn polls_begun(&self) -> u64 {
-        self.polls_begun.load(Ordering::Relaxed)
-    }
-
     pub(crate) fn poll_times(&self) -> Option<&Histogram> {
         self.fixed.poll_times.as_ref()
     }
@@ -152,6 +148,7 @@ impl Shard {
     /// Notes that this thread drives the worker from now on.
     pub(super) fn is_driven_here(&self) {
         *self.thread.lock() = Some(std::thread::current().id());
+        self.polling.is_here();
     }
 
     /// How many tasks wait here.

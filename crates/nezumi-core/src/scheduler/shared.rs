@@ -5,6 +5,7 @@
 
 use super::current_thread::Seat;
 use super::idle::Idle;
+use super::spares::Spares;
 use super::watch::Watch;
 use super::{Shard, home};
 use crate::blocking;
@@ -36,9 +37,10 @@ pub(crate) struct Shared {
     /// The driver listens to the pipe by which signals come.
     pub(crate) signals_attached: Mutex<bool>,
     pub(crate) blocking: blocking::Pool<BlockingJob, Handle>,
-    /// The workers' shards first, then those of outside threads.
+    /// The workers' shards first, then those of spares, then those of outside threads.
     shards: Box<[CachePadded<Shard>]>,
     pub(super) idle: Idle,
+    pub(crate) spares: Spares,
     pub(super) inject: [Inject<Runnable>; 3],
     pub(super) relay: Relay<Runnable>,
     /// A task with another priority than normal was spawned once: the other lanes are looked at.
@@ -81,7 +83,7 @@ impl Shared {
         driver: Option<(Driver, driver::Handle)>,
         blocking: blocking::Pool<BlockingJob, Handle>,
     ) -> Arc<Self> {
-        let workers = config.workers;
+        let (workers, spares) = (config.workers, config.max_spare_workers);
         let (seat, handle) = driver.unzip();
         let shared = Arc::new_cyclic(|weak| Shared {
             this: Weak::clone(weak),
@@ -91,7 +93,7 @@ impl Shared {
             driver_seat: CachePadded::new(Mutex::new(seat)),
             signals_attached: Mutex::new(false),
             blocking,
-            shards: (0..workers + OUTSIDE_SHARDS)
+            shards: (0..workers + spares + OUTSIDE_SHARDS)
                 .map(|index| {
                     CachePadded::new(Shard::new(
                         weak.as_ptr(),
@@ -100,7 +102,8 @@ impl Shared {
                     ))
                 })
                 .collect(),
-            idle: Idle::new(workers),
+            idle: Idle::new(workers, spares),
+            spares: Spares::new(spares),
             inject: std::array::from_fn(|_| Inject::new(workers)),
             relay: Relay::new(workers),
             lanes_used: AtomicBool::new(false),
@@ -133,18 +136,35 @@ impl Shared {
         &self.shards[index]
     }
 
-    /// The shards of workers, in order.
-    pub(crate) fn worker_shards(&self) -> impl ExactSizeIterator<Item = &Shard> {
-        self.shards[..self.workers()].iter().map(|shard| &**shard)
+    /// The number of the first spare's shard, as seen from the spare's own number.
+    #[inline]
+    pub(crate) fn spare_index(&self, spare: usize) -> usize {
+        self.workers() + spare
+    }
+
+    /// The workers, and those spares that were ever at work: the numbers of their shards are below this.
+    #[inline]
+    pub(super) fn crew(&self) -> usize {
+        self.workers() + self.spares.used()
+    }
+
+    /// The shards of the workers and, after them, of those spares that were ever at work.
+    pub(crate) fn crew_shards(&self) -> impl ExactSizeIterator<Item = &Shard> {
+        self.shards[..self.crew()].iter().map(|shard| &**shard)
+    }
+
+    pub(super) fn spare_shards(&self) -> impl Iterator<Item = (usize, &Shard)> {
+        let shards = &self.shards[self.workers()..self.workers() + self.spares.count()];
+        shards.iter().map(|shard| &**shard).enumerate()
     }
 
     pub(super) fn outside_shards(&self) -> impl Iterator<Item = &Shard> {
-        self.shards[self.workers()..].iter().map(|shard| &**shard)
+        self.shards[self.workers() + self.spares.count()..].iter().map(|shard| &**shard)
     }
 
     /// The shard of threads that are no workers, for this one.
     pub(crate) fn outside_shard(&self) -> &Shard {
-        self.shard(self.workers() + thread_hint() % OUTSIDE_SHARDS)
+        self.shard(self.workers() + self.spares.count() + thread_hint() % OUTSIDE_SHARDS)
     }
 
     /// The shard that a thread which enters this runtime belongs to.
@@ -152,7 +172,7 @@ impl Shared {
         self.outside_shard()
     }
 
-    /// Whose worker looks after the timers of `shard`: its own, or, for an outside shard, one that it is assigned to.
+    /// Whose worker looks after the timers of `shard`: its own, or, for a shard that is no worker's, one that it is assigned to for good.
     fn timer_keeper(&self, shard: &Shard) -> usize {
         shard.index() % self.workers()
     }
@@ -186,7 +206,7 @@ impl Shared {
 
     /// Who sleeps in the driver: woken last, so that the driver stays attended.
     fn in_driver(&self) -> Option<usize> {
-        self.worker_shards().position(|shard| shard.bed.is_in_driver())
+        self.crew_shards().position(|shard| shard.bed.is_in_driver())
     }
 
     /// Takes a runnable from a thread that is no worker of this runtime.
@@ -239,7 +259,7 @@ impl Shared {
     /// Whether a worker would find something that is not its own.
     pub(super) fn has_work_for(&self, worker: usize) -> bool {
         self.has_shared_work()
-            || self.worker_shards().any(|shard| shard.index() != worker && shard.has_stealable())
+            || self.crew_shards().any(|shard| shard.index() != worker && shard.has_stealable())
     }
 
     #[inline]

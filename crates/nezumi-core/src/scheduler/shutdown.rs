@@ -20,8 +20,8 @@ pub(crate) fn begin(shared: &Shared) {
         for inject in &shared.inject {
             inject.close();
         }
-        for worker in 0..shared.workers() {
-            shared.wake(worker);
+        for index in 0..shared.crew() {
+            shared.wake(index);
         }
         shared.watch.stop();
     }
@@ -46,6 +46,9 @@ pub(super) fn end_worker(worker: &Worker) {
     }
     worker.given_up.set(true);
     super::context::give_up_worker();
+    if let Some(spare) = worker.spare {
+        shared.spares.ended(spare);
+    }
     leave(shared, shard);
 }
 
@@ -54,11 +57,27 @@ pub(super) fn worker_never_ran(shared: &Shared, index: usize) {
     leave(shared, shared.shard(index));
 }
 
-fn leave(shared: &Shared, shard: &Shard) {
+/// One more worker, a spare, must leave before the runtime is at its end. Whether it may still begin.
+pub(super) fn spare_begins(shared: &Shared) -> bool {
+    let one_more = |left: usize| (left > 0).then_some(left + 1);
+    // Relaxed: only the count matters; what the spare needs is handed to it with its job.
+    shared.workers_left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more).is_ok()
+}
+
+/// A spare has left, and its shard lies dormant.
+pub(super) fn spare_left(shared: &Shared) {
+    one_has_left(shared);
+}
+
+fn one_has_left(shared: &Shared) {
     // AcqRel: the last to leave sees all that the others did.
     if shared.workers_left.fetch_sub(1, Ordering::AcqRel) == 1 {
         end_rest(shared);
     }
+}
+
+fn leave(shared: &Shared, shard: &Shard) {
+    one_has_left(shared);
     // SAFETY: the owner's part ends here, for this thread has been, or would have been, the owner; `handle`, which the caller holds,
     // keeps the shared part past this.
     unsafe { shard.disown() };
@@ -76,6 +95,17 @@ pub(super) fn end_rest(shared: &Shared) {
         unsafe { shard.registry.shut_down(len) };
         // SAFETY: outside shards have no other owner than the last worker, for the counts of homes.
         unsafe { shard.disown() };
+    }
+    for (spare, shard) in shared.spare_shards() {
+        if shared.spares.is_dormant(spare) {
+            // SAFETY: a dormant shard has no owner, and will have none any more: that makes us its last. Its queues are empty, and its tasks,
+            // as all of a runtime that has spares, are `Send`.
+            unsafe {
+                let len = shard.registry.close();
+                shard.registry.shut_down(len);
+                shard.disown();
+            }
+        }
     }
     for inject in &shared.inject {
         inject.close();
@@ -95,7 +125,7 @@ pub(super) fn end_rest(shared: &Shared) {
             driver.shutdown(handle);
         }
     }
-    for shard in shared.worker_shards() {
+    for shard in shared.crew_shards() {
         // Wakers are user code: one that panics must not keep the rest from being told.
         let _ = catch_unwind(AssertUnwindSafe(|| shard.timers.shutdown()));
     }

@@ -19,7 +19,7 @@ impl Worker {
     #[cold]
     pub(super) fn steal(&self) -> Option<Runnable> {
         let shared = self.shared();
-        if shared.workers() == 1 {
+        if shared.crew() == 1 {
             return None;
         }
         if !self.searching.get() {
@@ -47,7 +47,7 @@ impl Worker {
     /// One pass. The flag says that something was there and could not be had.
     fn steal_pass(&self) -> (Option<Runnable>, bool) {
         let shared = self.shared();
-        let workers = shared.workers();
+        let workers = shared.crew();
         let start = self.rand.below(workers as u32) as usize;
         let mut busy = false;
         for victim in (start..workers).chain(0..start) {

@@ -48,8 +48,17 @@ pub(crate) fn hand_over(handle: &Handle, index: usize) -> io::Result<()> {
     }
 }
 
-/// Drives a worker until the runtime shuts down, or until a task gives the worker up.
+/// Drives a worker until the runtime shuts down, until a task gives the worker up, or until it is a spare that is needed no more.
 pub(crate) fn drive(handle: &Handle, index: usize) {
+    if let Some(spare) = drive_until_left(handle, index) {
+        // Only now is this thread done with the shard.
+        handle.shared().spares.is_gone(spare);
+        super::shutdown::spare_left(handle.shared());
+    }
+}
+
+/// Returns the number of a spare that has left.
+fn drive_until_left(handle: &Handle, index: usize) -> Option<usize> {
     let shared: &Shared = handle.shared();
     let shard = shared.shard(index);
     // SAFETY: whoever had the worker has handed it to this thread, which keeps the runtime alive through `handle`.
@@ -67,20 +76,27 @@ pub(crate) fn drive(handle: &Handle, index: usize) {
     shard.is_driven_here();
     set_affinity(shared, index);
     shared.watch.worker_woke();
-    loop {
+    let left = loop {
         // A panic comes from a hook, or from a waker that is no task's. It has been reported; the worker goes on.
         match catch_unwind(AssertUnwindSafe(|| run(&worker))) {
-            Ok(Step::GivenUp) => break,
+            Ok(Step::GivenUp) => break None,
+            Ok(Step::Leave) => {
+                coop::replace(coop::Budget::unconstrained());
+                if worker.leave() {
+                    break worker.spare;
+                }
+            }
             Ok(_) => {
                 coop::replace(coop::Budget::unconstrained());
                 super::shutdown::end_worker(&worker);
-                break;
+                break None;
             }
-            Err(_) if worker.given_up.get() => break,
+            Err(_) if worker.given_up.get() => break None,
             Err(_) => {}
         }
-    }
+    };
     coop::replace(coop::Budget::unconstrained());
+    left
 }
 
 fn run(worker: &Worker) -> Step {
@@ -88,14 +104,16 @@ fn run(worker: &Worker) -> Step {
         match worker.step() {
             Step::Ran => {}
             Step::Idle => worker.park(),
-            end @ (Step::Shutdown | Step::GivenUp) => return end,
+            end @ (Step::Shutdown | Step::GivenUp | Step::Leave) => return end,
         }
     }
 }
 
 #[cfg(target_os = "linux")]
 fn set_affinity(shared: &Shared, index: usize) {
-    if let Some(core) = shared.config.core_of(index) {
+    // A spare is there while a processor has nothing to do, whichever it is.
+    let core = (index < shared.workers()).then(|| shared.config.core_of(index)).flatten();
+    if let Some(core) = core {
         // SAFETY: `set` is a plain bit set on our stack; the call reads it.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();

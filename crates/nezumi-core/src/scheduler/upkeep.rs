@@ -54,7 +54,7 @@ impl Meter {
         let now = Instant::now();
         let busy_ns = now.saturating_duration_since(self.began.replace(now)).as_nanos() as u64;
         shard.counters.busy_ns.add(busy_ns);
-        let begun = shard.polls_begun();
+        let begun = shard.polling.begun();
         let polls = begun.wrapping_sub(self.polls_then.replace(begun));
         let poll_ns = busy_ns.checked_div(polls)?;
         let old_ns = shard.counters.mean_poll_ns.get();
@@ -135,7 +135,7 @@ impl Upkeep {
 
     /// Fires the timers that are due.
     pub(super) fn advance_timers(&self, worker: &Worker) {
-        let timers = &worker.shard().timers;
+        let timers = worker.timers();
         if timers.next_deadline_ms() != NEVER {
             let now_ms = worker.shared().clock.now_ms();
             worker.dispatch(|| {

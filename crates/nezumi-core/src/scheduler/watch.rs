@@ -1,14 +1,15 @@
 //! The watch: sees that a worker is stuck in one poll, and has others take over what it left behind.
 //!
 //! Called by `runtime` (start, stop) and by workers that wake. One thread per multi-threaded runtime. It sleeps while all workers sleep; else
-//! it looks every 2 ms while some worker is awake, less often while it keeps finding all of them asleep.
+//! it looks every millisecond or two while some worker is awake, less often while it keeps finding all of them asleep.
 //!
 //! It takes a worker for stuck that is awake and has begun no poll since the last look. Then
 //! - its ring, the hot tail included, is opened to thieves, and a sleeper is woken to rob it;
 //! - its timers that are due are fired from here;
-//! - the driver, if nobody has turned it since the last look, gets a sleeper, or is turned from here if there is none.
-//!
-//! When nobody sleeps, nobody can take over: a place for spare workers, which would be started here.
+//! - the driver, if nobody has turned it since the last look, gets a sleeper, or is turned from here if there is none;
+//! - when nobody sleeps and the worker is still stuck at the next look, a spare worker is begun (`spares`): one for each worker that sleeps in its
+//!   poll, since a processor is then free for it; for workers that burn theirs, only when all of them do, and no more than half as many, so
+//!   that what is waiting shares the processors with them. Spares that are more than the stuck workers for a while are sent away.
 //!
 //! Promise: work behind a stuck worker waits no longer than two looks while another worker sleeps; an idle runtime makes no wakeups.
 //!
@@ -26,18 +27,22 @@
 //! If H2 is first, S3 finds the seat free; if S2 is first, H3 sees the bit. Model: `nobody_sleeps_beside_an_empty_seat`.
 
 use super::shared::Shared;
-use crate::runtime::Handle;
+use super::{shutdown, thread};
+use crate::runtime::{Handle, StuckTask};
 use crate::timer::NEVER;
 use nezumi_prim::Parker;
 use nezumi_prim::sync::Mutex;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks while some worker is awake.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// Between a look that finds a worker newly stuck, and nobody to help, and the next: by then it is known whether the worker sleeps or burns.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(400);
 /// The same for the first looks after all were asleep: what has just begun is what may get stuck.
 const LOOK_CLOSELY_EVERY: Duration = Duration::from_millis(1);
 /// How many looks are close ones.
@@ -46,6 +51,8 @@ const CLOSE_LOOKS: u32 = 4;
 const LOOK_QUIETLY_EVERY: Duration = Duration::from_millis(3);
 /// Looks in a row that find all asleep before the watch sleeps, too.
 const QUIET_LOOKS: u32 = 16;
+/// Looks in a row that find more spares than stuck workers before one is sent away.
+const SURPLUS_LOOKS: u32 = 16;
 
 /// The watch of one runtime.
 #[derive(Debug)]
@@ -78,7 +85,7 @@ impl Watch {
         let handle = handle.clone();
         let thread = std::thread::Builder::new().name("nezumi-watch".into()).stack_size(128 * 1024).spawn(
             move || {
-                Looker::new(handle.shared()).run(&bell);
+                Looker::new(&handle).run(&bell);
             },
         )?;
         *self.thread.lock() = Some(thread);
@@ -112,26 +119,72 @@ impl Watch {
     }
 }
 
+/// What the watch has seen of one worker.
+#[derive(Clone, Copy)]
+struct Seen {
+    /// The polls it had begun at the last look.
+    begun: u64,
+    /// When that number was last found changed.
+    changed: Instant,
+    /// Looks in a row that found it stuck.
+    stuck_looks: u32,
+    /// The processor time it had used at the first of these.
+    cpu: Option<Duration>,
+    /// When that look was.
+    first_look: Instant,
+    reported: bool,
+}
+
+/// What one look found.
+#[derive(Default)]
+struct Found {
+    stuck: usize,
+    /// Those of them that sleep in their poll.
+    blocked: usize,
+    /// There is one of whom it is not known yet.
+    is_new: bool,
+    /// The worker that a spare would stand in for.
+    needs_help: Option<usize>,
+}
+
 /// What the watch remembers from look to look.
 struct Looker<'a> {
+    handle: &'a Handle,
     shared: &'a Shared,
-    /// The polls that each worker had begun.
-    begun: Vec<u64>,
+    seen: Vec<Seen>,
     turns: u64,
+    surplus_looks: u32,
 }
 
 impl<'a> Looker<'a> {
-    fn new(shared: &'a Shared) -> Self {
-        Self { shared, begun: vec![u64::MAX; shared.workers()], turns: u64::MAX }
+    fn new(handle: &'a Handle) -> Self {
+        let shared = handle.shared();
+        let now = Instant::now();
+        let seen = Seen {
+            begun: u64::MAX,
+            changed: now,
+            stuck_looks: 0,
+            cpu: None,
+            first_look: now,
+            reported: false,
+        };
+        Self {
+            handle,
+            shared,
+            seen: vec![seen; shared.workers() + shared.spares.count()],
+            turns: u64::MAX,
+            surplus_looks: 0,
+        }
     }
 
     fn run(&mut self, bell: &Bell) {
         let (mut quiet, mut busy) = (0, 0);
         while !bell.stop.load(Ordering::SeqCst) {
-            if self.shared.idle.all_sleeping() {
+            if self.shared.idle.all_sleeping(self.shared.spares.active()) {
                 quiet += 1;
                 busy = 0;
-                if quiet >= QUIET_LOOKS {
+                self.send_spare_away();
+                if quiet >= QUIET_LOOKS && self.shared.spares.active() == 0 {
                     self.sleep(bell);
                     quiet = 0;
                     continue;
@@ -140,39 +193,148 @@ impl<'a> Looker<'a> {
             } else {
                 quiet = 0;
                 busy = (busy + 1).min(CLOSE_LOOKS);
-                self.look();
-                bell.parker.park_timeout(if busy < CLOSE_LOOKS { LOOK_CLOSELY_EVERY } else { LOOK_EVERY });
+                let pause = match self.look() {
+                    true => LOOK_AGAIN_AFTER,
+                    false if busy < CLOSE_LOOKS => LOOK_CLOSELY_EVERY,
+                    false => LOOK_EVERY,
+                };
+                bell.parker.park_timeout(pause);
             }
         }
     }
 
     fn sleep(&self, bell: &Bell) {
         bell.asleep.store(true, Ordering::SeqCst);
-        if self.shared.idle.all_sleeping() && !bell.stop.load(Ordering::SeqCst) {
+        if self.shared.idle.all_sleeping(0) && !bell.stop.load(Ordering::SeqCst) {
             bell.parker.park();
         }
         bell.asleep.store(false, Ordering::SeqCst);
     }
 
-    fn look(&mut self) {
-        let mut stuck_somewhere = false;
-        for (index, shard) in self.shared.worker_shards().enumerate() {
-            let begun = shard.polls_begun.load(Ordering::Relaxed);
-            let before = std::mem::replace(&mut self.begun[index], begun);
-            let stuck = begun == before && !self.shared.idle.is_sleeping(index);
-            if shard.stuck.load(Ordering::Relaxed) != stuck {
-                shard.stuck.store(stuck, Ordering::Relaxed);
-            }
-            if !stuck {
-                continue;
-            }
-            stuck_somewhere = true;
-            self.fire_timers(index);
-            if shard.has_stealable() {
-                self.shared.notify();
-            }
+    /// One look. Whether the next should come soon.
+    fn look(&mut self) -> bool {
+        let now = Instant::now();
+        let mut found = Found::default();
+        for index in 0..self.shared.crew() {
+            self.look_at(index, now, &mut found);
         }
-        self.attend_driver(stuck_somewhere);
+        self.attend_driver(found.stuck > 0);
+        self.see_to_spares(&found);
+        found.is_new && !self.shared.idle.any_sleeping()
+    }
+
+    fn look_at(&mut self, index: usize, now: Instant, found: &mut Found) {
+        let shared = self.shared;
+        let shard = shared.shard(index);
+        let begun = shard.polling.begun();
+        let seen = &mut self.seen[index];
+        let is_at_work =
+            index.checked_sub(shared.workers()).is_none_or(|spare| shared.spares.is_at_work(spare));
+        let is_stuck = begun == seen.begun && is_at_work && !shared.idle.is_sleeping(index);
+        if shard.stuck.load(Ordering::Relaxed) != is_stuck {
+            shard.stuck.store(is_stuck, Ordering::Relaxed);
+        }
+        if !is_stuck {
+            *seen = Seen { begun, changed: now, stuck_looks: 0, reported: false, ..*seen };
+            return;
+        }
+        seen.stuck_looks += 1;
+        if seen.stuck_looks == 1 {
+            (seen.cpu, seen.first_look) = (shard.polling.cpu_time(), now);
+            found.is_new = true;
+        }
+        found.stuck += 1;
+        if index < shared.workers() {
+            self.fire_timers(index);
+        }
+        if shard.has_stealable() {
+            shared.notify();
+        }
+        let seen = &self.seen[index];
+        if seen.stuck_looks > 1 {
+            let burns = seen.burns(shard, now);
+            found.blocked += usize::from(!burns);
+            found.needs_help = found.needs_help.or(self.if_alone(index));
+            self.report(index, now, burns);
+        }
+    }
+
+    /// The worker that a spare for this one would stand in for, if none does.
+    fn if_alone(&self, index: usize) -> Option<usize> {
+        let (workers, spares) = (self.shared.workers(), &self.shared.spares);
+        if index >= workers {
+            // A spare that is stuck itself.
+            return Some(spares.stands_for(index - workers));
+        }
+        let has_stand_in =
+            (0..spares.used()).any(|spare| spares.is_at_work(spare) && spares.stands_for(spare) == index);
+        (!has_stand_in).then_some(index)
+    }
+
+    /// Tells the program, once, of a poll that takes too long.
+    fn report(&mut self, index: usize, now: Instant, burns: bool) {
+        let elapsed = now - self.seen[index].changed;
+        let config = &self.shared.config;
+        let Some(hook) = config.hooks.stuck.as_ref().filter(|_| elapsed >= config.stuck_after) else {
+            return;
+        };
+        if std::mem::replace(&mut self.seen[index].reported, true) {
+            return;
+        }
+        let polling = &self.shared.shard(index).polling;
+        if let Some((id, spawned_at)) = polling.task_of(self.seen[index].begun) {
+            let worker = self.if_alone(index).unwrap_or(index);
+            let stuck = StuckTask { id, spawned_at, worker, elapsed, burns };
+            // A hook is user code.
+            let _ = catch_unwind(AssertUnwindSafe(|| hook(&stuck)));
+        }
+    }
+
+    /// Begins a spare, or sends one away.
+    fn see_to_spares(&mut self, found: &Found) {
+        let shared = self.shared;
+        let active = shared.spares.active();
+        if active > found.stuck {
+            self.surplus_looks += 1;
+            if self.surplus_looks >= SURPLUS_LOOKS {
+                self.send_spare_away();
+            }
+            return;
+        }
+        self.surplus_looks = 0;
+        let Some(worker) = found.needs_help else { return };
+        if shared.idle.any_sleeping() {
+            return;
+        }
+        let all_stuck = found.stuck >= shared.workers() + active;
+        let burning = found.stuck - found.blocked;
+        let wanted = found.blocked + if all_stuck { burning.min(shared.workers().div_ceil(2)) } else { 0 };
+        let is_waiting =
+            all_stuck || shared.has_shared_work() || shared.crew_shards().any(super::Shard::has_stealable);
+        if active < wanted && is_waiting && !shared.spares.call_back() {
+            self.begin_spare(worker);
+        }
+    }
+
+    fn begin_spare(&self, worker: usize) {
+        let shared = self.shared;
+        let Some(spare) = shared.spares.begin(worker, shared.workers()) else { return };
+        if !shutdown::spare_begins(shared) {
+            return shared.spares.not_begun(spare);
+        }
+        let index = shared.spare_index(spare);
+        // The system may have no thread for it; then there is one worker less for as long as the other is stuck, as without us.
+        if thread::hand_over(self.handle, index).is_err() {
+            shared.spares.not_begun(spare);
+            shutdown::spare_left(shared);
+        }
+    }
+
+    fn send_spare_away(&mut self) {
+        if let Some(spare) = self.shared.spares.send_away() {
+            self.shared.wake(self.shared.spare_index(spare));
+        }
+        self.surplus_looks = 0;
     }
 
     /// Fires what is due of a stuck worker's timers. The wakes go to the inject queue.
@@ -201,6 +363,17 @@ impl<'a> Looker<'a> {
         // finds nothing to run, and then goes to sleep in the driver.
         if self.shared.idle.any_sleeping() {
             self.shared.notify();
+        }
+    }
+}
+
+impl Seen {
+    /// Whether the worker has used its processor for at least half of the time since the first look that found it stuck. Where the system does
+    /// not say, it is taken to sleep.
+    fn burns(&self, shard: &super::Shard, now: Instant) -> bool {
+        match (self.cpu, shard.polling.cpu_time()) {
+            (Some(then), Some(until_now)) => 2 * until_now.saturating_sub(then) >= now - self.first_look,
+            _ => false,
         }
     }
 }

@@ -14,6 +14,7 @@ use super::shared::Shared;
 use super::upkeep::Upkeep;
 use super::{Shard, context};
 use crate::task::{Priority, Runnable};
+use crate::timer::Timers;
 use nezumi_prim::FastRand;
 use nezumi_queue::{Batch, Ring};
 use nezumi_wake::coop::{self, Budget};
@@ -39,11 +40,17 @@ pub(super) enum Step {
     Shutdown,
     /// Another thread has this worker now.
     GivenUp,
+    /// A spare that was told to leave is about to.
+    Leave,
 }
 
 /// One worker, on the stack of the thread that drives it.
 pub(crate) struct Worker {
     shard: *const Shard,
+    /// The number of the worker that this one is, or stands in for.
+    stands_for: usize,
+    /// The number among the spares, if it is one.
+    pub(super) spare: Option<usize>,
     pub(super) rand: FastRand,
     /// Counts steps.
     pub(super) tick: Cell<u32>,
@@ -74,8 +81,11 @@ impl Worker {
     /// `shard` stays valid, and its owner's part is the caller's thread's, until the worker is dropped or given up.
     pub(super) unsafe fn new(shard: &Shard) -> Self {
         let shared = shard.shared();
+        let spare = shard.index().checked_sub(shared.workers());
         Self {
             shard,
+            stands_for: spare.map_or(shard.index(), |spare| shared.spares.stands_for(spare)),
+            spare,
             rand: FastRand::new(shared.config.seeds.next()),
             tick: Cell::new(0),
             hot_in_a_row: Cell::new(0),
@@ -109,6 +119,17 @@ impl Worker {
         self.shard().index()
     }
 
+    /// The number that the program sees, and whose timers are looked after here.
+    #[inline]
+    pub(crate) fn stands_for(&self) -> usize {
+        self.stands_for
+    }
+
+    #[inline]
+    pub(super) fn timers(&self) -> &Timers {
+        &self.shared().shard(self.stands_for).timers
+    }
+
     /// Does one thing that is to be done, and returns.
     #[inline]
     pub(super) fn step(&self) -> Step {
@@ -119,6 +140,9 @@ impl Worker {
                 return Step::Shutdown;
             }
             self.upkeep.look_after(self);
+            if self.is_told_to_leave() {
+                return Step::Leave;
+            }
         }
         if let Some(runnable) = self.pick(tick) {
             self.found_work();
@@ -137,8 +161,13 @@ impl Worker {
                 self.run(runnable);
                 if self.given_up.get() { Step::GivenUp } else { Step::Ran }
             }
+            None if self.is_told_to_leave() => Step::Leave,
             None => Step::Idle,
         }
+    }
+
+    pub(super) fn is_told_to_leave(&self) -> bool {
+        self.spare.is_some_and(|spare| self.shared().spares.is_told_to_leave(spare))
     }
 
     /// The next task of this worker's own or of the shared queues. Sets the budget it runs with.
@@ -276,8 +305,7 @@ impl Worker {
     #[inline]
     fn run(&self, runnable: Runnable) {
         let shard = self.shard();
-        let polls = shard.polls_begun.load(Ordering::Relaxed);
-        shard.polls_begun.store(polls + 1, Ordering::Relaxed);
+        shard.polling.begin(runnable.header());
         self.running.set(runnable.as_ptr().as_ptr().cast());
         if self.shared().config.observes_polls {
             return self.run_observed(runnable);
@@ -384,6 +412,34 @@ impl Worker {
         }
     }
 
+    /// A spare leaves, unless it has been called back: what is runnable here goes to the queues that all share. Whether it left.
+    #[cold]
+    pub(super) fn leave(&self) -> bool {
+        let shared = self.shared();
+        if !self.spare.is_some_and(|spare| shared.spares.leave(spare)) {
+            return false;
+        }
+        self.upkeep.measure(self);
+        self.gather(|| self.drain_deferred());
+        let shard = self.shard();
+        // SAFETY: this thread owns the shard.
+        let [normal, high, background] =
+            unsafe { [empty(&shard.ring), empty(&shard.high), empty(&shard.background)] };
+        if !normal.is_empty() {
+            shared.relay.push(normal, self.stands_for);
+        }
+        for (priority, batch) in [(Priority::High, high), (Priority::Background, background)] {
+            // Refused only in shutdown, which has cancelled the tasks.
+            let _ = shared.inject[priority as usize].push_batch(batch, self.stands_for);
+        }
+        // After the tasks are where others find them: pushes during a search trusted this searcher.
+        if self.searching.replace(false) {
+            let _ = shared.idle.stop_searching();
+        }
+        shared.notify();
+        true
+    }
+
     /// Ends this thread's part as a worker, in the middle of a poll. Another thread may be the shard's owner from now on.
     pub(crate) fn give_up(&self) {
         self.drain_deferred();
@@ -427,6 +483,20 @@ impl Worker {
         let _gathered = Gathered(self);
         wake();
     }
+}
+
+/// All that is in a ring.
+///
+/// # Safety
+///
+/// The caller owns the ring's shard.
+unsafe fn empty<const N: usize>(ring: &Ring<Runnable, N>) -> Batch<Runnable> {
+    let mut batch = Batch::default();
+    // SAFETY: the caller's promise.
+    while let Some(runnable) = unsafe { ring.pop_front() } {
+        batch.push_back(runnable);
+    }
+    batch
 }
 
 impl Host for Worker {

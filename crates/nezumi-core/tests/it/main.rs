@@ -6,5 +6,6 @@ mod join_set;
 mod local_set;
 mod scheduler;
 mod shutdown;
+mod spares;
 mod support;
 mod time;

@@ -1,0 +1,150 @@
+//! What a worker is doing, for the watch to see.
+//!
+//! Called by `worker` (writes, a few plain stores for each poll) and `watch` (reads). All on one line, which only the worker writes.
+//!
+//! Promise: `task_of` names the task of the poll that it is asked about, or nothing. The worker writes the number of the poll first and its task
+//! after; the watch reads the task and then the number again. It asks only of a poll whose number it has seen twice, a good part of a
+//! millisecond apart, by when the stores that follow that of the number have arrived. Test: `the_task_of_a_poll_that_is_over_is_not_told`.
+
+use crate::task::{Header, Id};
+use std::num::NonZeroU64;
+use std::panic::Location;
+use std::ptr;
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering, fence};
+use std::time::Duration;
+
+/// No clock is known.
+const NO_CLOCK: i64 = i64::MIN;
+
+/// The current poll of one worker.
+#[derive(Debug)]
+pub(crate) struct Polling {
+    /// How many polls the worker has begun. The same number twice, awake, means one long poll.
+    begun: AtomicU64,
+    /// The task of the last one; 0 as long as there was none.
+    id: AtomicU64,
+    spawned_at: AtomicPtr<Location<'static>>,
+    /// The clock of the worker's thread, by which the system tells how much processor time it has used.
+    clock: AtomicI64,
+}
+
+impl Polling {
+    pub(super) fn new() -> Self {
+        Self {
+            begun: AtomicU64::new(0),
+            id: AtomicU64::new(0),
+            spawned_at: AtomicPtr::new(ptr::null_mut()),
+            clock: AtomicI64::new(NO_CLOCK),
+        }
+    }
+
+    /// The worker is about to poll this task.
+    #[inline(always)]
+    pub(super) fn begin(&self, task: &Header) {
+        self.begin_poll_of(task.id(), task.spawned_at());
+    }
+
+    #[inline(always)]
+    fn begin_poll_of(&self, id: Id, spawned_at: &'static Location<'static>) {
+        self.begun.store(self.begun.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        // Release: pairs with the fence in `task_of`. Who sees this task sees the number of its poll, or a later one.
+        self.id.store(id.0.get(), Ordering::Release);
+        self.spawned_at.store(ptr::from_ref(spawned_at).cast_mut(), Ordering::Release);
+    }
+
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// The task of the poll with this number, if that is the current one, or the last.
+    pub(super) fn task_of(&self, begun: u64) -> Option<(Id, &'static Location<'static>)> {
+        let id = NonZeroU64::new(self.id.load(Ordering::Relaxed))?;
+        let spawned_at = self.spawned_at.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        if self.begun() != begun || spawned_at.is_null() {
+            return None;
+        }
+        // SAFETY: it came from a reference that is valid for ever.
+        Some((Id(id), unsafe { &*spawned_at }))
+    }
+
+    /// This thread is the worker from now on.
+    pub(super) fn is_here(&self) {
+        self.clock.store(own_clock().unwrap_or(NO_CLOCK), Ordering::Relaxed);
+    }
+
+    /// How much processor time the worker's thread has used; `None` where the system does not say, or the thread has ended.
+    pub(super) fn cpu_time(&self) -> Option<Duration> {
+        match self.clock.load(Ordering::Relaxed) {
+            NO_CLOCK => None,
+            clock => read(clock),
+        }
+    }
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn own_clock() -> Option<i64> {
+    let mut clock = 0;
+    // SAFETY: the thread is this one, and `clock` has room for the answer.
+    let failed = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+    (failed == 0).then_some(i64::from(clock))
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn read(clock: i64) -> Option<Duration> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` has room for the answer. The clock of a thread that has ended is an error.
+    let failed = unsafe { libc::clock_gettime(clock as libc::clockid_t, &raw mut time) };
+    (failed == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+#[cfg(any(not(target_os = "linux"), miri))]
+fn own_clock() -> Option<i64> {
+    None
+}
+
+#[cfg(any(not(target_os = "linux"), miri))]
+fn read(_clock: i64) -> Option<Duration> {
+    None
+}
+
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests {
+    use super::{Id, Location, Polling};
+
+    #[test]
+    fn a_worker_that_has_polled_nothing_has_no_task() {
+        assert_eq!(Polling::new().task_of(0), None);
+    }
+
+    #[test]
+    fn the_task_of_a_poll_that_is_over_is_not_told() {
+        let (id, here) = (Id::next(), Location::caller());
+        let polling = Polling::new();
+        polling.begin_poll_of(id, here);
+        assert_eq!(polling.task_of(1), Some((id, here)));
+        polling.begin_poll_of(Id::next(), here);
+        assert_eq!(polling.task_of(1), None);
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn the_clock_of_a_thread_is_read_from_another_and_ends_with_it() {
+        let polling = std::sync::Arc::new(Polling::new());
+        let (burnt, ended) = (std::sync::Barrier::new(2), std::sync::Barrier::new(2));
+        let time = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                polling.is_here();
+                let start = std::time::Instant::now();
+                while start.elapsed() < std::time::Duration::from_millis(5) {}
+                burnt.wait();
+                ended.wait();
+            });
+            burnt.wait();
+            let time = polling.cpu_time();
+            ended.wait();
+            time
+        });
+        assert!(time.is_some_and(|time| !time.is_zero()));
+    }
+}

@@ -1,0 +1,214 @@
+//! Spare workers: what goes on while all workers are blocked, and that nothing of it is left.
+
+use nezumi_core::runtime::{self, Runtime};
+use nezumi_core::spawn::{JoinSet, block_in_place, spawn, yield_now};
+use nezumi_core::time::sleep;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn runtime(workers: usize) -> Runtime {
+    runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
+}
+
+/// Blocks every worker of `rt` until the returned barrier is waited at.
+fn block_all(rt: &Runtime, workers: usize) -> Arc<Barrier> {
+    let (blocked, end) = (Arc::new(Barrier::new(workers + 1)), Arc::new(Barrier::new(workers + 1)));
+    for _ in 0..workers {
+        let (blocked, end) = (blocked.clone(), end.clone());
+        rt.spawn(async move {
+            blocked.wait();
+            end.wait();
+        });
+    }
+    blocked.wait();
+    end
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// New tasks, their timers, what they spawn, and wakes between them, are served while every worker is blocked.
+#[test]
+fn spares_serve_what_comes_while_all_workers_are_blocked() {
+    for workers in [1, 2, 4] {
+        let rt = runtime(workers);
+        let end = block_all(&rt, workers);
+        let sum = rt.block_on(rt.spawn(async {
+            let mut set = JoinSet::new();
+            for i in 0..100u64 {
+                set.spawn(async move {
+                    sleep(Duration::from_millis(i % 5)).await;
+                    yield_now().await;
+                    spawn(async move { i }).await.unwrap()
+                });
+            }
+            let mut sum = 0;
+            while let Some(i) = set.join_next().await {
+                sum += i.unwrap();
+            }
+            sum
+        }));
+        assert_eq!(sum.unwrap(), 4950);
+        end.wait();
+        // Those who are needed no more go, and the runtime goes on as before.
+        until("the spares have left", || rt.metrics().num_spare_workers() == 0);
+        assert_eq!(rt.block_on(rt.spawn(async { 7 })).unwrap(), 7);
+        assert_eq!(rt.metrics().num_alive_tasks(), 0);
+    }
+}
+
+/// A spare that is blocked in turn gets a stand-in as long as there are spares left; beyond these, work waits, and is not lost.
+#[test]
+fn there_are_no_more_spares_than_allowed() {
+    let rt = runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_spare_workers(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let (begun, end) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(5)));
+    for _ in 0..4 {
+        let (begun, end) = (begun.clone(), end.clone());
+        rt.spawn(async move {
+            begun.fetch_add(1, Ordering::SeqCst);
+            // The last of them comes only when one of the others has let go: by time.
+            thread::sleep(Duration::from_millis(200));
+            spawn(async move { nezumi_core::spawn::spawn_blocking(move || end.wait()).await });
+        });
+    }
+    until("one worker and two spares are blocked", || begun.load(Ordering::SeqCst) >= 3);
+    assert!(rt.metrics().num_spare_workers() <= 2);
+    end.wait();
+    assert_eq!(begun.load(Ordering::SeqCst), 4);
+    until("the spares have left", || rt.metrics().num_spare_workers() == 0);
+}
+
+#[test]
+fn without_spares_all_waits_for_the_worker() {
+    let rt = runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .max_spare_workers(0)
+        .enable_all()
+        .build()
+        .unwrap();
+    let end = block_all(&rt, 1);
+    let ran = Arc::new(AtomicBool::new(false));
+    let task = rt.spawn({
+        let ran = ran.clone();
+        async move { ran.store(true, Ordering::SeqCst) }
+    });
+    thread::sleep(Duration::from_millis(30));
+    assert!(!ran.load(Ordering::SeqCst));
+    end.wait();
+    rt.block_on(task).unwrap();
+}
+
+/// The number of the worker that a program sees is always one of those that it was told there are.
+#[test]
+fn a_spare_has_the_number_of_the_worker_it_stands_in_for() {
+    let rt = runtime(2);
+    let end = block_all(&rt, 2);
+    let index = rt.block_on(rt.spawn(async { runtime::worker_index() })).unwrap();
+    assert!(index.is_some_and(|index| index < rt.metrics().num_workers()), "{index:?}");
+    end.wait();
+}
+
+/// A spare may be given up in the middle of a poll as any worker, and another thread is that spare then.
+#[test]
+fn block_in_place_on_a_spare() {
+    let rt = runtime(1);
+    let end = block_all(&rt, 1);
+    let (tx, rx) = mpsc::channel();
+    let task = rt.spawn(async move {
+        block_in_place(|| {
+            let more = spawn(async move { tx.send(1).unwrap() });
+            assert_eq!(rx.recv_timeout(Duration::from_secs(20)), Ok(1));
+            more
+        })
+        .await
+        .unwrap();
+    });
+    rt.block_on(task).unwrap();
+    end.wait();
+}
+
+/// A runtime ends while spares are at work, while they lie dormant, and while they are blocked themselves; each task is dropped.
+#[test]
+fn a_runtime_with_spares_shuts_down_whatever_they_do() {
+    struct Counted(Arc<AtomicUsize>);
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    for round in 0..if cfg!(miri) { 2 } else { 30 } {
+        let rt = runtime(2);
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let end = block_all(&rt, 2);
+        // These are at home with a spare, where they sleep, some for ever.
+        for i in 0..40 {
+            let counted = Counted(dropped.clone());
+            rt.spawn(async move {
+                let _counted = counted;
+                sleep(if i % 2 == 0 { Duration::from_millis(1) } else { Duration::MAX }).await;
+            });
+        }
+        until("those that end have ended", || dropped.load(Ordering::SeqCst) == 20);
+        if round % 3 == 0 {
+            rt.spawn(async { thread::sleep(Duration::from_millis(20)) });
+        }
+        end.wait();
+        if round % 3 == 1 {
+            until("the spares have left", || rt.metrics().num_spare_workers() == 0);
+        }
+        drop(rt);
+        assert_eq!(dropped.load(Ordering::SeqCst), 40, "round {round}");
+    }
+}
+
+/// Workers that use their processors get no stand-ins as long as one of them is not stuck; what waits is theirs to run.
+#[test]
+fn a_poll_that_burns_is_told_from_one_that_sleeps() {
+    let (tx, reports) = mpsc::channel();
+    let rt = runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .stuck_after(Duration::from_millis(60))
+        .on_stuck(move |task| tx.send((task.id(), task.is_burning(), task.elapsed())).unwrap())
+        .build()
+        .unwrap();
+    let sleeps = rt.spawn(async { thread::sleep(Duration::from_millis(500)) });
+    let (id, burns, elapsed) = reports.recv_timeout(Duration::from_secs(20)).unwrap();
+    assert_eq!((id, burns), (sleeps.id(), false));
+    assert!(elapsed >= Duration::from_millis(60));
+    rt.block_on(sleeps).unwrap();
+
+    if cfg!(all(target_os = "linux", not(miri))) {
+        let end = Arc::new(AtomicBool::new(false));
+        let burns = rt.spawn({
+            let end = end.clone();
+            async move {
+                while !end.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            }
+        });
+        let (id, is_burning, _) = reports.recv_timeout(Duration::from_secs(20)).unwrap();
+        end.store(true, Ordering::Relaxed);
+        assert_eq!(id, burns.id());
+        // On a machine with much else to do it may have had its processor for less than half of the time.
+        if !is_burning {
+            println!("taken to sleep: the machine is busy");
+        }
+        rt.block_on(burns).unwrap();
+    }
+    assert!(reports.try_recv().is_err(), "each is told once");
+}
