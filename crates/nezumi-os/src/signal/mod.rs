@@ -8,6 +8,7 @@ pub(crate) mod registry;
 #[cfg(unix)]
 pub mod unix;
 
+#[cfg(unix)]
 use std::io;
 
 /// Completes when the process is told to interrupt: Ctrl-C on a terminal.

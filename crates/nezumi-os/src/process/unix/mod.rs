@@ -151,7 +151,7 @@ fn is_ours(pid: u32) -> io::Result<()> {
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
     let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
     // SAFETY: `info` has room for what the call writes. It takes nothing: a zombie stays one.
-    match unsafe { libc::waitid(libc::P_PID, pid, info.as_mut_ptr(), how) } {
+    match unsafe { libc::waitid(libc::P_PID, pid as libc::id_t, info.as_mut_ptr(), how) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
