@@ -1,6 +1,7 @@
 //! Every example runs, ends by itself within its time, and says what it is meant to show.
 //!
-//! Cargo builds the examples of a package before it runs its tests.
+//! Cargo builds the examples of a package before it runs its tests; but not if it is given the name of a test: then
+//! `cargo build -p examples --examples` comes first.
 
 use std::io::Read;
 use std::path::PathBuf;
