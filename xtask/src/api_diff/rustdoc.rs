@@ -106,14 +106,20 @@ impl Crates {
         &self.0[0]
     }
 
-    /// The names of all types, exported or not.
+    /// The names of all types, exported or not; also of those that are hidden from the documentation, and of which no more is
+    /// left than that a function returns them.
     pub(crate) fn types(&self) -> impl Iterator<Item = &str> {
         let items =
             self.0.iter().filter_map(|of| of.json["index"].as_object()).flat_map(|index| index.values());
-        items.filter_map(|item| {
+        let described = items.filter_map(|item| {
             let inner = &item["inner"];
             (inner.get("struct").is_some() || inner.get("enum").is_some()).then(|| item["name"].as_str())?
-        })
+        });
+        let mut hidden = Vec::new();
+        for of in &self.0 {
+            hidden_types(&of.json, &of.json["index"], &mut hidden);
+        }
+        described.chain(hidden)
     }
 
     /// The item with this id, as seen from `of`; it may be another crate's. `None` for crates not looked at.
@@ -156,4 +162,21 @@ fn path_of(summary: &Value) -> String {
     let parts = summary["path"].as_array().into_iter().flatten().filter_map(Value::as_str);
     // A macro and a module may have one path, but not two items of one kind.
     format!("{} {}", summary["kind"].as_str().unwrap_or_default(), parts.collect::<Vec<_>>().join("::"))
+}
+/// The types that are used somewhere in `part`, and described nowhere.
+fn hidden_types<'a>(json: &Value, part: &'a Value, into: &mut Vec<&'a str>) {
+    let parts: Box<dyn Iterator<Item = &'a Value>> = match part {
+        Value::Object(fields) => {
+            if let Some(path) = fields.get("resolved_path") {
+                let id = id_of(&path["id"]);
+                if json["index"].get(&id).is_none() && json["paths"].get(&id).is_none() {
+                    into.extend(path["path"].as_str().and_then(|path| path.rsplit("::").next()));
+                }
+            }
+            Box::new(fields.values())
+        }
+        Value::Array(parts) => Box::new(parts.iter()),
+        _ => return,
+    };
+    parts.for_each(|part| hidden_types(json, part, into));
 }
