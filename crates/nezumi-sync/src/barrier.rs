@@ -86,12 +86,16 @@ impl Barrier {
         };
         loop {
             let passed = self.passed.notified();
-            // Acquire: pairs with the Release in `arrive`; what the others did before they came is visible after.
-            if self.generation.load(Ordering::Acquire) != generation {
+            if self.is_over(generation) {
                 return BarrierWaitResult(false);
             }
             cooperative(passed).await;
         }
+    }
+
+    fn is_over(&self, generation: usize) -> bool {
+        // Acquire: pairs with the Release in `arrive`; what the others did before they came is visible after.
+        self.generation.load(Ordering::Acquire) != generation
     }
 
     /// The generation to wait out; `None` for the last, who has started the next.
@@ -220,6 +224,28 @@ mod models {
             };
             let leader = meeting.visit(1);
             assert!(leader != thread.join().unwrap());
+        });
+    }
+
+    #[test]
+    fn who_finds_the_round_over_before_it_is_notified_sees_what_the_last_did() {
+        loom::model(|| {
+            let meeting =
+                Arc::new(Meeting(Barrier::new(2), [UnsafeCell::new(false), UnsafeCell::new(false)]));
+            let generation = meeting.0.arrive().unwrap();
+            let last = {
+                let meeting = meeting.clone();
+                spawn(move || {
+                    // SAFETY: the other one looks after the barrier.
+                    meeting.1[0].with_mut(|mine| unsafe { *mine = true });
+                    assert_eq!(meeting.0.arrive(), None);
+                })
+            };
+            if meeting.0.is_over(generation) {
+                // SAFETY: the last wrote before it came.
+                assert!(meeting.1[0].with(|other| unsafe { *other }));
+            }
+            last.join().unwrap();
         });
     }
 

@@ -303,11 +303,11 @@ impl Notify {
 
     /// The last has left the queue. The caller holds the lock.
     fn nobody_waits(&self) {
-        // Acquire, then Release: this ends the release sequence of whoever wrote the word before, so it passes on what they
-        // released.
-        let word = self.word.load(Ordering::Acquire);
+        // Relaxed: who set WAITING acquired the word as it did so, holding the lock, which hands that on to us.
+        let word = self.word.load(Ordering::Relaxed);
         if word & WAITING != 0 {
-            // While WAITING is set only holders of the lock write the word: nothing is overwritten.
+            // While WAITING is set only holders of the lock write the word: nothing is overwritten. Release: this ends the
+            // release sequence of whoever wrote the word before, so it passes on what they released.
             self.word.store(word & !WAITING, Ordering::Release);
         }
     }

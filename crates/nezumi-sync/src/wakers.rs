@@ -51,6 +51,14 @@ impl WakerSlot {
     }
 }
 
+/// To free it is to touch it: loom reports whoever is not done with it.
+#[cfg(nezumi_loom)]
+impl Drop for WakerSlot {
+    fn drop(&mut self) {
+        self.0.with_mut(|_| {});
+    }
+}
+
 /// Wakers to be woken once the lock is released, batch by batch.
 ///
 /// A waker that panics between two batches must not keep the rest of the queue from being served: its panic waits until

@@ -204,3 +204,39 @@ fn forgetting_does_not_rob_a_waiter() {
         assert_eq!(semaphore.available_permits(), 2 - taken - forgotten);
     });
 }
+
+#[test]
+fn who_forgets_a_permit_sees_what_its_releaser_wrote() {
+    loom::model(|| {
+        let shared = Arc::new((Semaphore::new(0), AtomicUsize::new(0)));
+        let releaser = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(1, Ordering::Relaxed);
+                shared.0.release(1);
+            })
+        };
+        if shared.0.forget_permits(1) == 1 {
+            assert_eq!(shared.1.load(Ordering::Relaxed), 1);
+        }
+        releaser.join().unwrap();
+    });
+}
+
+#[test]
+fn a_waiter_that_finds_the_close_by_chance_may_go_at_once() {
+    loom::model(|| {
+        let semaphore = Arc::new(Semaphore::new(1));
+        let mut waiter = Box::pin(semaphore.acquire(2));
+        let waker = std::task::Waker::noop();
+        assert!(waiter.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
+        let closer = {
+            let semaphore = semaphore.clone();
+            spawn(move || semaphore.close())
+        };
+        // Not since it was woken. Freed while the closer is at its node, loom would report it.
+        drop(waiter);
+        closer.join().unwrap();
+        assert_eq!(semaphore.available_permits(), 1);
+    });
+}

@@ -5,6 +5,7 @@ use super::error::{RecvError, TryRecvError};
 use loom::future::block_on;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
+use nezumi_prim::sync::atomic::{AtomicBool, Ordering};
 use nezumi_prim::thread;
 use std::future::Future;
 use std::pin::pin;
@@ -228,5 +229,23 @@ fn one_clones_while_the_other_goes() {
         assert_eq!(a.try_recv().ok().unwrap().id(), 1);
         thread.join().unwrap();
         assert!(tx.is_empty());
+    });
+}
+
+#[test]
+fn who_finds_the_channel_empty_sees_what_its_readers_did() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(1);
+        let did = Arc::new(AtomicBool::new(false));
+        tx.send(7).unwrap();
+        let thread = {
+            let did = did.clone();
+            thread::spawn(move || {
+                did.store(true, Ordering::Relaxed);
+                assert_eq!(rx.try_recv(), Ok(7));
+            })
+        };
+        assert!(!tx.is_empty() || did.load(Ordering::Relaxed));
+        thread.join().unwrap();
     });
 }

@@ -84,6 +84,7 @@ impl<T> Slot<T> {
 
     /// Whether some receiver still has to read it.
     pub(super) fn is_unread(&self) -> bool {
+        // Acquire: pairs with the Release of the last reader, whose work the asker may take as done.
         self.word.load(Ordering::Acquire) >= READER
     }
 
@@ -110,7 +111,8 @@ impl<T> Slot<T> {
         let old = (word >= READER && word & OUT == 0).then(|| unsafe { self.take_out() });
         // SAFETY: the cell is empty, and the slot is locked.
         unsafe { self.put_in(value) };
-        // Release: as above; who finds it before the slot is unlocked waits for that.
+        // Release: who finds it comes after our lock, and so waits for our unlock. (Loom, for which read-modify-writes are not
+        // reordered with what follows, does not miss it.)
         self.position.store(position, Ordering::Release);
         self.unlock(readers * READER);
         old

@@ -237,3 +237,67 @@ fn one_of_many_leaves_amid_notify_waiters() {
         block_on(notify.notified());
     });
 }
+
+#[test]
+fn a_plain_store_at_the_end_of_a_queue_hides_nothing() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let early = shared.0.notified();
+        let thread = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(true, Ordering::Relaxed);
+                shared.0.notify_waiters();
+                // The word that `early` sees may be the one that this leaves.
+                let _ = block_on(poll_once(shared.0.notified()));
+            })
+        };
+        if block_on(poll_once(early)).is_ready() {
+            assert!(shared.1.load(Ordering::Relaxed));
+        }
+        thread.join().unwrap();
+    });
+}
+
+#[test]
+fn notify_waiters_publishes_to_who_is_not_in_the_queue() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let early = shared.0.notified();
+        let mut queued = Box::pin(shared.0.notified());
+        queued.as_mut().enable();
+        let notifier = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(true, Ordering::Relaxed);
+                shared.0.notify_waiters();
+            })
+        };
+        let mut early = pin!(early);
+        // By the generation alone, without the lock.
+        let ready = early.as_mut().enable();
+        assert!(!ready || shared.1.load(Ordering::Relaxed));
+        notifier.join().unwrap();
+    });
+}
+
+#[test]
+fn who_loses_the_permit_to_a_generation_sees_what_came_with_it() {
+    loom::model(|| {
+        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        shared.0.notify_one();
+        let early = shared.0.notified();
+        let notifier = {
+            let shared = shared.clone();
+            spawn(move || {
+                shared.1.store(true, Ordering::Relaxed);
+                shared.0.notify_waiters();
+            })
+        };
+        assert!(block_on(poll_once(early)).is_ready());
+        let seen = shared.1.load(Ordering::Relaxed);
+        notifier.join().unwrap();
+        // If the permit is left, it was the generation that made it ready.
+        assert!(seen || block_on(poll_once(shared.0.notified())).is_pending());
+    });
+}
