@@ -207,4 +207,8 @@ fn unwind_safety() {
     fn is_unwind_safe<T: std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
     is_unwind_safe::<Notify>();
     is_unwind_safe::<Semaphore>();
+    is_unwind_safe::<RwLockWriteGuard<'static, Yy>>();
+    is_unwind_safe::<broadcast::Sender<Yn>>();
+    is_unwind_safe::<broadcast::WeakSender<Yn>>();
+    is_unwind_safe::<broadcast::Receiver<Yn>>();
 }

@@ -5,7 +5,7 @@ use crate::waiters::{Guarded, Waiter};
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::AtomicUsize;
 use nezumi_queue::list::LinkedList;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 
 pub(super) struct Shared<T> {
     ring: Box<[Slot<T>]>,
@@ -15,6 +15,10 @@ pub(super) struct Shared<T> {
     /// Senders that wait for the last receiver to go. Taken before the tail's lock, if both are.
     pub(super) closing: Mutex<LinkedList<Waiter>>,
 }
+
+// A panic of user code (a clone, a destructor, a waker) leaves everything here as if it had returned.
+impl<T> UnwindSafe for Shared<T> {}
+impl<T> RefUnwindSafe for Shared<T> {}
 
 pub(super) struct Tail {
     /// Where the next value goes. It stands in the ring until `capacity` more have come.

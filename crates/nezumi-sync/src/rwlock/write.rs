@@ -2,6 +2,7 @@
 
 use super::{RwLock, RwLockMappedWriteGuard, RwLockReadGuard};
 use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 /// Stands for the value of an [`RwLock`] that is locked for writing; gives the lock up when dropped.
 ///
@@ -11,6 +12,10 @@ use std::mem;
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     pub(super) lock: &'a RwLock<T>,
 }
+
+// The lock itself is as it should be whatever panics: what counts is the value.
+impl<T: ?Sized + RefUnwindSafe> UnwindSafe for RwLockWriteGuard<'_, T> {}
+impl<T: ?Sized + RefUnwindSafe> RefUnwindSafe for RwLockWriteGuard<'_, T> {}
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     #[inline]
