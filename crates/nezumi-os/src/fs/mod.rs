@@ -8,6 +8,7 @@
 //!   done in one.
 //! - None for bytes that are in memory. On Linux a read of a [`File`] first asks the OS for what it can give without waiting, and
 //!   hops only for the rest (`file/nowait`).
+//! - One for many small writes: they queue up behind the one that is under way (`file/behind`).
 //!
 //! In reading order: `paths` (what acts on a name), `dirs`, `whole` (a file at once), `read_dir`, `options`, `times`, `file` (an open
 //! file, with a cursor). A submission queue of the OS (io_uring) would stand beside `on_pool` and `file/desk`: these two are the only

@@ -2,7 +2,8 @@
 //!
 //! Tests: `tests/fs/options.rs`.
 
-use super::{File, file, on_pool};
+use super::file::Known;
+use super::{File, on_pool};
 use std::io;
 use std::path::Path;
 
@@ -99,13 +100,13 @@ impl OpenOptions {
     /// Once polled, the file may be made or cut although the future is dropped; it is closed then.
     pub async fn open(&self, path: impl AsRef<Path>) -> io::Result<File> {
         let (options, path) = (self.std.clone(), path.as_ref().to_owned());
-        let (std, nowait) = on_pool(move || {
+        let (std, known) = on_pool(move || {
             let std = options.open(path)?;
-            let nowait = file::nowait_of(&std);
-            Ok((std, nowait))
+            let known = Known::find_out(&std);
+            Ok((std, known))
         })
         .await?;
-        Ok(File::new(std, nowait))
+        Ok(File::new(std, known))
     }
 }
 

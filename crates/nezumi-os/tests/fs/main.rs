@@ -2,6 +2,7 @@
 
 #![cfg(unix)]
 
+mod behind;
 mod cached;
 mod dirs;
 mod faults;

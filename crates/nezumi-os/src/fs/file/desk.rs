@@ -3,19 +3,21 @@
 //! Called by `io` with the file to itself, and by the methods of [`File`](super::File) that take it by reference, under its
 //! lock. Knows how work gets to a blocking thread and back; not what it is for.
 //!
-//! At most one piece of work is under way. The bytes travel with it, so the desk has them only while it is idle. A piece that is lost,
+//! At most one piece of work is under way; a write takes more of its kind along while it is (`behind`). The bytes travel with it, so the desk has them only while it is idle. A piece that is lost,
 //! because it panicked or the runtime shut down, leaves the desk idle and empty.
 //!
 //! Tests: `tests/fs/faults.rs`.
 
+use super::behind::{Behind, Writer};
 use super::buf::Buf;
-use super::nowait::{self, Nowait};
+use super::known::Known;
+use super::nowait::Nowait;
 use nezumi_core::spawn::{spawn_blocking, spawn_mandatory_blocking};
 use nezumi_core::task::JoinHandle;
 use nezumi_wake::coop;
 use std::fs::File;
 use std::future::poll_fn;
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, IoSlice, Seek, SeekFrom};
 use std::panic::UnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,8 +26,11 @@ use std::task::{Context, Poll, Waker, ready};
 #[derive(Debug)]
 pub(super) struct Desk {
     pub(super) state: State,
-    /// What is known of how the file can be read without waiting.
-    nowait: Nowait,
+    known: Known,
+    /// A write has succeeded: the next will, but for a disk that is full or fails.
+    is_writable: bool,
+    /// Where writes wait for the one that is under way.
+    behind: Option<nezumi_prim::sync::Arc<Behind>>,
     /// Shared with the handles that [`File::try_clone`](super::File::try_clone) made, which have the same cursor.
     cursor: Option<Arc<()>>,
     /// A write failed, and nobody has been told.
@@ -48,7 +53,7 @@ pub(super) enum State {
 pub(super) struct Back {
     done: Done,
     buf: Buf,
-    nowait: Nowait,
+    known: Known,
 }
 
 #[derive(Debug)]
@@ -65,22 +70,59 @@ pub(super) enum Done {
 impl UnwindSafe for Desk {}
 
 impl Desk {
-    pub(super) fn new(nowait: Nowait) -> Self {
-        let state = State::Idle(Buf::default());
-        Self { state, nowait, cursor: None, write_error: None, sought: None, position: 0 }
+    pub(super) fn new(known: Known) -> Self {
+        Self {
+            state: State::Idle(Buf::default()),
+            known,
+            is_writable: false,
+            behind: None,
+            cursor: None,
+            write_error: None,
+            sought: None,
+            position: 0,
+        }
     }
 
     /// A desk for another handle with the same cursor.
     pub(super) fn share(&mut self) -> Desk {
         let cursor = self.cursor.get_or_insert_default().clone();
-        Desk { cursor: Some(cursor), ..Desk::new(self.nowait) }
+        Desk { cursor: Some(cursor), ..Desk::new(self.known) }
     }
 
     /// What is known of reading without waiting; nothing is, while there are other handles: the OS lets one at a time move a cursor,
     /// and one that waits for the disk would hold up this thread.
     pub(super) fn nowait(&mut self) -> Option<&mut Nowait> {
-        let alone = self.cursor.as_ref().is_none_or(|cursor| Arc::strong_count(cursor) == 1);
-        alone.then_some(&mut self.nowait)
+        self.is_alone().then_some(&mut self.known.nowait)
+    }
+
+    /// Lets writes wait for the one that is about to be handed over. Not while there are other handles, which could write in between; not
+    /// of a file for which each write is an event; and not before one has succeeded, so that the errors that are most likely are told
+    /// by the very next write.
+    pub(super) fn open_behind(&mut self) -> Option<Writer> {
+        let may_wait = self.known.is_regular && self.is_writable && self.is_alone();
+        may_wait.then(|| Behind::open(self.behind.get_or_insert_with(Behind::new)))
+    }
+
+    fn is_alone(&self) -> bool {
+        self.cursor.as_ref().is_none_or(|cursor| Arc::strong_count(cursor) == 1)
+    }
+
+    /// Puts a write behind the one that is under way, if there is one that will look for it.
+    pub(super) fn poll_push(
+        &mut self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+        most: usize,
+    ) -> Poll<Option<usize>> {
+        let (State::Busy(_), Some(behind), None) = (&self.state, &self.behind, &self.write_error) else {
+            return Poll::Ready(None);
+        };
+        let spent = ready!(coop::poll_proceed(cx));
+        let pushed = behind.push(slices, most);
+        if pushed.is_some() {
+            spent.made_progress();
+        }
+        Poll::Ready(pushed)
     }
 
     /// Hands `work` to a blocking thread. The desk must be idle.
@@ -117,11 +159,11 @@ impl Desk {
             State::Idle(buf) => std::mem::take(buf),
             State::Busy(_) => unreachable!("one thing at a time"),
         };
-        let (file, nowait) = (file.clone(), self.nowait);
+        let (file, known) = (file.clone(), self.known);
         move || {
             let done = work(&file, &mut buf);
-            let nowait = if nowait == Nowait::Unknown { nowait::of(&file) } else { nowait };
-            Back { done, buf, nowait }
+            let known = if known == Known::NOTHING { Known::find_out(&file) } else { known };
+            Back { done, buf, known }
         }
     }
 
@@ -134,9 +176,10 @@ impl Desk {
         let State::Busy(working) = &mut self.state else { unreachable!("nothing is under way") };
         let back = ready!(Pin::new(working).poll(cx));
         self.state = State::Idle(Buf::default());
-        let Back { done, buf, nowait } = back?;
+        let Back { done, buf, known } = back?;
         self.state = State::Idle(buf);
-        self.nowait = nowait;
+        self.known = known;
+        self.is_writable |= matches!(done, Done::Wrote(Ok(())));
         Poll::Ready(Ok(done))
     }
 

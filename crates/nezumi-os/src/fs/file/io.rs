@@ -6,7 +6,7 @@ use super::File;
 use super::desk::{Done, State};
 use nezumi_io::{AsyncRead, AsyncSeek, AsyncWrite, ReadBuf};
 use nezumi_wake::coop;
-use std::io::{self, IoSlice, Seek, SeekFrom};
+use std::io::{self, IoSlice, Seek, SeekFrom, Write};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -104,18 +104,27 @@ impl AsyncWrite for File {
     ) -> Poll<io::Result<usize>> {
         let File { std, desk, max_buf_size } = self.get_mut();
         let desk = desk.get_mut();
+        if let Some(n) = ready!(desk.poll_push(cx, slices, *max_buf_size)) {
+            return Poll::Ready(Ok(n));
+        }
         ready!(desk.poll_written(cx))?;
         let back = desk.unread();
         let State::Idle(buf) = &mut desk.state else {
             unreachable!("it is written, and nothing is under way")
         };
         let n = buf.take(slices, *max_buf_size);
-        if n > 0 {
-            desk.hand_over_for_good(std, move |mut file, buf| {
-                let back = back.map_or(Ok(0), |back| file.seek(back));
-                Done::Wrote(back.and_then(|_| buf.drain(file)))
-            })?;
+        if n == 0 {
+            return Poll::Ready(Ok(0));
         }
+        let behind = desk.open_behind();
+        desk.hand_over_for_good(std, move |mut file, buf| {
+            let back = back.map_or(Ok(0), |back| file.seek(back));
+            let wrote = back.and_then(|_| buf.drain(file));
+            Done::Wrote(match behind {
+                Some(writer) => writer.drain(wrote, |piece| file.write_all(piece)),
+                None => wrote,
+            })
+        })?;
         Poll::Ready(Ok(n))
     }
 

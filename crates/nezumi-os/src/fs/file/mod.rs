@@ -2,7 +2,8 @@
 //!
 //! Called by programs, and by `options`, which opens. In reading order: `desk` (what goes on with the file, and what is to be told
 //! about it), `io` (reading, writing, seeking: decides what is done here and what on a blocking thread), `nowait` (what can be read
-//! without waiting), `buf` (bytes on their way), `handles` (the file as the OS sees it).
+//! without waiting), `behind` (writes that wait for a write), `known` (what kind of file it is), `buf` (bytes on their way), `handles`
+//! (the file as the OS sees it).
 //!
 //! Promise:
 //!
@@ -10,20 +11,24 @@
 //!   taken, because the read was cancelled. Those are given to the next read; a write or a seek first moves the cursor back over them,
 //!   and so does whatever gives the file away ([`File::try_clone`], [`File::into_std`]). Nothing is read ahead of what was asked for: who
 //!   shares the cursor or writes the same file sees what he would see with `std`. The place to read ahead is the OS's own cache.
-//! - *A write that was accepted is done*, though the file be dropped or the runtime shut down. That it failed is told once, by the next
-//!   write, flush or shutdown, whatever is called in between.
-//! - *One thing at a time.* What is called on a file waits for what is under way on it.
+//! - *A write that was accepted is done*, though the file be dropped or the runtime shut down; or it failed, or one before it. That is
+//!   told once, by the next write that comes when it is known, or by the next flush or shutdown, which wait for all, whatever is called
+//!   in between.
+//! - *One thing at a time.* What is called on a file waits for what is under way on it, but for small writes, which queue up behind a
+//!   write.
 //!
-//! Tests: `tests/fs/file.rs`, `tests/fs/model.rs` (any interleaving of reads, writes and seeks against `std`), `tests/fs/special.rs`
-//! (pipes, `/proc`, `/dev`), `tests/fs/faults.rs`.
+//! Tests: `tests/fs/file.rs`, `tests/fs/behind.rs`, `tests/fs/model.rs` (any interleaving of reads, writes and seeks against `std`),
+//! `tests/fs/special.rs` (pipes, `/proc`, `/dev`), `tests/fs/faults.rs`.
 
+mod behind;
 mod buf;
 mod desk;
 mod handles;
 mod io;
+mod known;
 mod nowait;
 
-pub(super) use nowait::{Nowait, of as nowait_of};
+pub(super) use known::Known;
 
 use super::{FileTimes, OpenOptions, on_pool};
 use desk::Desk;
@@ -43,7 +48,8 @@ const DEFAULT_MAX_BUF_SIZE: usize = 2 * 1024 * 1024;
 /// It is read, written and sought through [`AsyncReadExt`], [`AsyncWriteExt`] and [`AsyncSeekExt`].
 ///
 /// A read whose bytes the OS has in memory takes place at once, on Linux and on the file systems that can say so (ext4, XFS, Btrfs and
-/// others). All else is done by a blocking thread, which costs some microseconds: small writes are better put behind a [`BufWriter`].
+/// others). All else is done by a blocking thread, which costs some microseconds. Small writes that follow one another share such a
+/// hop, but each is a call of the OS still: many are better put behind a [`BufWriter`].
 ///
 /// A write is complete when the bytes are on their way, not when they have arrived: [`flush`] waits for the OS to have them, and tells
 /// whether it has; [`sync_all`](Self::sync_all) for the disk. A file that is dropped before that is closed when the write is done, and
@@ -80,8 +86,8 @@ pub struct File {
 }
 
 impl File {
-    pub(super) fn new(std: StdFile, nowait: Nowait) -> Self {
-        Self { std: Arc::new(std), desk: Mutex::new(Desk::new(nowait)), max_buf_size: DEFAULT_MAX_BUF_SIZE }
+    pub(super) fn new(std: StdFile, known: Known) -> Self {
+        Self { std: Arc::new(std), desk: Mutex::new(Desk::new(known)), max_buf_size: DEFAULT_MAX_BUF_SIZE }
     }
 
     /// Opens the file `path` for reading.
@@ -184,7 +190,7 @@ impl File {
     /// ```
     #[must_use]
     pub fn from_std(std: StdFile) -> File {
-        Self::new(std, Nowait::Unknown)
+        Self::new(std, Known::NOTHING)
     }
 
     /// Waits until the disk has all that was written, and what the file system keeps about the file.

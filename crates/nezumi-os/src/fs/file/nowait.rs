@@ -28,7 +28,7 @@ use std::fs::File;
 
 /// What is known of how a file can be read without waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::fs) enum Nowait {
+pub(super) enum Nowait {
     /// Nothing. To find out may block.
     Unknown,
     /// It may be.
@@ -39,12 +39,12 @@ pub(in crate::fs) enum Nowait {
     Never,
 }
 
-/// What is known of a file that nobody has read. May block.
-pub(in crate::fs) fn of(file: &File) -> Nowait {
-    if sys::is_candidate(file) { Nowait::Untried } else { Nowait::Never }
-}
-
 impl Nowait {
+    /// What is known of a regular file that nobody has read. May block.
+    pub(super) fn of_regular(file: &File) -> Nowait {
+        if sys::is_candidate(file) { Nowait::Untried } else { Nowait::Never }
+    }
+
     /// Reads up to `most` bytes if that needs no waiting. Returns whether it has.
     pub(super) fn read(&mut self, file: &File, to: &mut ReadBuf<'_>, most: usize) -> bool {
         if !matches!(self, Nowait::Untried | Nowait::Works) || !Handle::is_entered() {
@@ -92,7 +92,7 @@ mod sys {
     pub(super) fn is_candidate(file: &File) -> bool {
         // SAFETY: asks for flags of an open descriptor.
         let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
-        flags != -1 && flags & libc::O_DIRECT == 0 && file.metadata().is_ok_and(|metadata| metadata.is_file())
+        flags != -1 && flags & libc::O_DIRECT == 0
     }
 
     pub(super) fn read(mut file: &File, space: &mut [MaybeUninit<u8>]) -> Attempt {
