@@ -123,7 +123,7 @@ fn build(side: Side) -> PathBuf {
     let target = target.expect("the program does not lie in a target directory").join("hello");
     let manifest = format!("{}/hello/{}/Cargo.toml", env!("CARGO_MANIFEST_DIR"), side.name());
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--locked", "--manifest-path", &manifest, "--target-dir"]).arg(&target);
+    cargo.args(["build", "--quiet", "--manifest-path", &manifest, "--target-dir"]).arg(&target);
     if profile == "release" {
         cargo.arg("--release");
     }

@@ -28,7 +28,7 @@ fn prepare_reads(setup: &Setup) -> Round {
     let path = place("pages", |path| std::fs::write(path, vec![7; (PAGE * PAGES) as usize]));
     // Into the cache with it.
     std::fs::read(&path).unwrap();
-    let reads = setup.size(4096, 512);
+    let reads = setup.size(4096, 512, 64);
     let runtime = start::runtime(setup);
     let mut file = Some(runtime.block_on(File::open(path)).unwrap());
     Box::new(move || {

@@ -6,6 +6,7 @@
 //!
 //! How the answer could mislead: the allocator's rounding and its arenas are in it, and so is whatever the runtime's queues
 //! grew to while it was spawning faster than polling. The tasks hold a deadline and a place to write to, 16 bytes of their own.
+//! If it takes longer than a second until all sleep (it is noted), the first are gone by then and the figure is too low.
 //! All deadlines lie within a few seconds, so lateness is that of 100 k wakes a second, and on a busy machine the
 //! machine's.
 

@@ -19,7 +19,7 @@ pub(crate) fn cases() -> Vec<Case> {
         let what = "1000 tasks in a ring of channels of one place hand tokens on, 1000 laps each";
         Case::new(12, "ring", what, 1.5, move |setup| prepare(setup, tokens))
     };
-    vec![case(1).variant("1 token"), case(100).variant("100 tokens").slow()]
+    vec![case(1).variant("1 token"), case(100).variant("100 tokens").glacial()]
 }
 
 /// How many laps it still has to go, and what to do at the end of the last.
