@@ -10,7 +10,7 @@ use crate::task::{Header, Id};
 use std::num::NonZeroU64;
 use std::panic::Location;
 use std::ptr;
-use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 /// No clock is known.
@@ -26,6 +26,8 @@ pub(crate) struct Polling {
     spawned_at: AtomicPtr<Location<'static>>,
     /// The clock of the worker's thread, by which the system tells how much processor time it has used.
     clock: AtomicI64,
+    /// The system's number for that thread; 0 where it has none that helps.
+    thread: AtomicI32,
 }
 
 impl Polling {
@@ -35,6 +37,7 @@ impl Polling {
             id: AtomicU64::new(0),
             spawned_at: AtomicPtr::new(ptr::null_mut()),
             clock: AtomicI64::new(NO_CLOCK),
+            thread: AtomicI32::new(0),
         }
     }
 
@@ -71,6 +74,12 @@ impl Polling {
     /// This thread is the worker from now on.
     pub(super) fn is_here(&self) {
         self.clock.store(own_clock().unwrap_or(NO_CLOCK), Ordering::Relaxed);
+        self.thread.store(own_number(), Ordering::Relaxed);
+    }
+
+    /// Whether the worker's thread runs at this moment, or would if another did not have its processor. `false` where the system does not say.
+    pub(super) fn is_runnable(&self) -> bool {
+        is_runnable(self.thread.load(Ordering::Relaxed))
     }
 
     /// How much processor time the worker's thread has used; `None` where the system does not say, or the thread has ended.
@@ -96,6 +105,36 @@ fn read(clock: i64) -> Option<Duration> {
     // SAFETY: `time` has room for the answer. The clock of a thread that has ended is an error.
     let failed = unsafe { libc::clock_gettime(clock as libc::clockid_t, &raw mut time) };
     (failed == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+/// Whether this thread of the process runs, or would if it had a processor.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn is_runnable(thread: i32) -> bool {
+    use std::io::Read;
+
+    let mut text = [0; 128];
+    let read = std::fs::File::open(format!("/proc/self/task/{thread}/stat"))
+        .and_then(|mut file| file.read(&mut text))
+        .unwrap_or(0);
+    // The state follows the name, which is in parentheses and may contain any, and is 15 bytes long at most.
+    let after_name = text[..read].iter().rposition(|&byte| byte == b')');
+    after_name.and_then(|at| text.get(at + 2)) == Some(&b'R')
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+fn own_number() -> i32 {
+    // SAFETY: the call has no conditions.
+    unsafe { libc::gettid() }
+}
+
+#[cfg(any(not(target_os = "linux"), miri))]
+fn is_runnable(_thread: i32) -> bool {
+    false
+}
+
+#[cfg(any(not(target_os = "linux"), miri))]
+fn own_number() -> i32 {
+    0
 }
 
 #[cfg(any(not(target_os = "linux"), miri))]
@@ -137,11 +176,16 @@ mod tests {
                 polling.is_here();
                 let start = std::time::Instant::now();
                 while start.elapsed() < std::time::Duration::from_millis(5) {}
+                assert!(polling.is_runnable());
                 burnt.wait();
                 ended.wait();
             });
             burnt.wait();
             let time = polling.cpu_time();
+            // It waits at the barrier, or is about to.
+            while polling.is_runnable() {
+                std::thread::yield_now();
+            }
             ended.wait();
             time
         });
