@@ -90,9 +90,13 @@ fn place(name: &str, make: impl FnOnce(&Path) -> std::io::Result<()>) -> PathBuf
     let path = program.with_file_name(format!("bench-fs-{name}"));
     if !path.exists() {
         // Under another name until it is whole.
-        let making = program.with_file_name(format!("bench-fs-{name}-{}", std::process::id()));
+        let (process, thread) = (std::process::id(), std::thread::current().id());
+        let making = program.with_file_name(format!("bench-fs-{name}-{process}-{thread:?}"));
         make(&making).unwrap();
-        std::fs::rename(making, &path).unwrap();
+        if std::fs::rename(&making, &path).is_err() {
+            assert!(path.exists(), "it can be made, and somebody was quicker");
+            let _ = std::fs::remove_file(&making).or_else(|_| std::fs::remove_dir_all(&making));
+        }
     }
     path
 }
