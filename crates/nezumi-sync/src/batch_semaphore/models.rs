@@ -3,7 +3,7 @@ use loom::future::block_on;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
-use nezumi_prim::thread::spawn;
+use nezumi_prim::thread::{spawn, yield_now};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -208,16 +208,18 @@ fn forgetting_does_not_rob_a_waiter() {
 #[test]
 fn who_forgets_a_permit_sees_what_its_releaser_wrote() {
     loom::model(|| {
-        let shared = Arc::new((Semaphore::new(0), AtomicUsize::new(0)));
+        let shared = Arc::new((Semaphore::new(0), Cargo::new()));
         let releaser = {
             let shared = shared.clone();
             spawn(move || {
-                shared.1.store(1, Ordering::Relaxed);
+                shared.1.write();
                 shared.0.release(1);
             })
         };
+        // Loom does not find by itself that the other may go first, as it reads the word before it writes it.
+        yield_now();
         if shared.0.forget_permits(1) == 1 {
-            assert_eq!(shared.1.load(Ordering::Relaxed), 1);
+            shared.1.look();
         }
         releaser.join().unwrap();
     });
@@ -239,4 +241,28 @@ fn a_waiter_that_finds_the_close_by_chance_may_go_at_once() {
         closer.join().unwrap();
         assert_eq!(semaphore.available_permits(), 1);
     });
+}
+
+/// What is published: loom reports it if it is read and not ordered after the write.
+struct Cargo(UnsafeCell<bool>);
+
+// SAFETY: who looks when is what the models are about.
+unsafe impl Sync for Cargo {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for Cargo {}
+
+impl Cargo {
+    fn new() -> Self {
+        Self(UnsafeCell::new(false))
+    }
+
+    fn write(&self) {
+        // SAFETY: the models write once.
+        self.0.with_mut(|cargo| unsafe { *cargo = true });
+    }
+
+    fn look(&self) {
+        // SAFETY: the model says that it was written before.
+        assert!(self.0.with(|cargo| unsafe { *cargo }));
+    }
 }

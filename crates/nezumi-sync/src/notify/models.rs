@@ -1,8 +1,9 @@
 use super::Notify;
 use loom::future::block_on;
+use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use nezumi_prim::thread::spawn;
+use nezumi_prim::thread::{spawn, yield_now};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -241,19 +242,21 @@ fn one_of_many_leaves_amid_notify_waiters() {
 #[test]
 fn a_plain_store_at_the_end_of_a_queue_hides_nothing() {
     loom::model(|| {
-        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let shared = Arc::new((Notify::new(), Cargo::new()));
         let early = shared.0.notified();
         let thread = {
             let shared = shared.clone();
             spawn(move || {
-                shared.1.store(true, Ordering::Relaxed);
+                shared.1.write();
                 shared.0.notify_waiters();
                 // The word that `early` sees may be the one that this leaves.
                 let _ = block_on(poll_once(shared.0.notified()));
             })
         };
+        // Loom does not find by itself that the other may go first, as it reads the word before it writes it.
+        yield_now();
         if block_on(poll_once(early)).is_ready() {
-            assert!(shared.1.load(Ordering::Relaxed));
+            shared.1.look();
         }
         thread.join().unwrap();
     });
@@ -262,21 +265,24 @@ fn a_plain_store_at_the_end_of_a_queue_hides_nothing() {
 #[test]
 fn notify_waiters_publishes_to_who_is_not_in_the_queue() {
     loom::model(|| {
-        let shared = Arc::new((Notify::new(), AtomicBool::new(false)));
+        let shared = Arc::new((Notify::new(), Cargo::new()));
         let early = shared.0.notified();
         let mut queued = Box::pin(shared.0.notified());
         queued.as_mut().enable();
         let notifier = {
             let shared = shared.clone();
             spawn(move || {
-                shared.1.store(true, Ordering::Relaxed);
+                shared.1.write();
                 shared.0.notify_waiters();
             })
         };
         let mut early = pin!(early);
+        yield_now();
         // By the generation alone, without the lock.
         let ready = early.as_mut().enable();
-        assert!(!ready || shared.1.load(Ordering::Relaxed));
+        if ready {
+            shared.1.look();
+        }
         notifier.join().unwrap();
     });
 }
@@ -300,4 +306,28 @@ fn who_loses_the_permit_to_a_generation_sees_what_came_with_it() {
         // If the permit is left, it was the generation that made it ready.
         assert!(seen || block_on(poll_once(shared.0.notified())).is_pending());
     });
+}
+
+/// What is published: loom reports it if it is read and not ordered after the write.
+struct Cargo(UnsafeCell<bool>);
+
+// SAFETY: who looks when is what the models are about.
+unsafe impl Sync for Cargo {}
+// SAFETY: nothing in it belongs to a thread.
+unsafe impl Send for Cargo {}
+
+impl Cargo {
+    fn new() -> Self {
+        Self(UnsafeCell::new(false))
+    }
+
+    fn write(&self) {
+        // SAFETY: the models write once.
+        self.0.with_mut(|cargo| unsafe { *cargo = true });
+    }
+
+    fn look(&self) {
+        // SAFETY: the model says that it was written before.
+        assert!(self.0.with(|cargo| unsafe { *cargo }));
+    }
 }
