@@ -4,7 +4,11 @@
 //! counts, answers) it asserts itself, also when it is timed.
 
 use std::collections::HashSet;
+use std::io::Write;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use crate::case::{Case, Done, Form, Setup, Side};
 use crate::{on_nezumi, on_tokio};
@@ -87,11 +91,44 @@ fn check(side: Side, cases: Vec<Case>) {
     // What they prepare on disk is the same.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let watch = Watch::start();
     for case in cases {
+        watch.now_at(format!("{} {} on {side:?}", case.workload, case.variant));
         let (done, expected) = (two_rounds(&case), expected(&case));
         let as_said = if expected == ANY { done.ops > 0 } else { done.ops == expected };
         assert!(as_said, "{} {} on {side:?}: {} operations", case.workload, case.variant, done.ops);
         assert_eq!(case.side, side);
+    }
+}
+
+/// Names the workload that never ends, and ends the test.
+struct Watch(mpsc::Sender<String>);
+
+impl Watch {
+    /// Building the HTTP servers, the longest of all, takes a minute or two.
+    const PATIENCE: Duration = Duration::from_secs(300);
+
+    fn start() -> Watch {
+        let (sender, cases) = mpsc::channel();
+        thread::spawn(move || {
+            let mut at = String::new();
+            loop {
+                match cases.recv_timeout(Watch::PATIENCE) {
+                    Ok(next) => at = next,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                    Err(RecvTimeoutError::Timeout) => {
+                        // Not by a macro: what those print is kept until the test has ended.
+                        let _ = writeln!(std::io::stderr(), "{at}: does not come to an end");
+                        std::process::abort();
+                    }
+                }
+            }
+        });
+        Watch(sender)
+    }
+
+    fn now_at(&self, case: String) {
+        self.0.send(case).expect("it listens as long as there is somebody to listen to");
     }
 }
 
