@@ -9,6 +9,7 @@ use super::{
 use crate::blocking;
 use crate::driver::Driver;
 use crate::scheduler::{Shared, thread};
+use crate::task::Priority;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -63,6 +64,8 @@ pub struct Builder {
     eager_driver_handoff: bool,
     watch: bool,
     max_spare_workers: Option<usize>,
+    default_priority: Priority,
+    inherit_priority: bool,
     stuck_after: Duration,
     affinity: Option<Vec<usize>>,
     unhandled_panic: UnhandledPanic,
@@ -105,6 +108,8 @@ impl Builder {
             eager_driver_handoff: false,
             watch: true,
             max_spare_workers: None,
+            default_priority: Priority::Normal,
+            inherit_priority: false,
             stuck_after: Duration::from_millis(100),
             affinity: None,
             unhandled_panic: UnhandledPanic::Ignore,
@@ -359,6 +364,38 @@ impl Builder {
         self
     }
 
+    /// The priority of tasks for which the program names none. By default [`Priority::Normal`].
+    pub fn default_priority(&mut self, priority: Priority) -> &mut Self {
+        self.default_priority = priority;
+        self
+    }
+
+    /// Whether a task for which the program names no priority has that of the task that spawned it. By default it has the
+    /// [default](Self::default_priority). It costs a few nanoseconds for each poll.
+    ///
+    /// # Examples
+    ///
+    /// All that is done for an urgent request is urgent, whatever library spawns it:
+    ///
+    /// ```
+    /// use nezumi::task::{self, Priority};
+    ///
+    /// let rt = nezumi::runtime::Builder::new_multi_thread().inherit_priority(true).build()?;
+    /// rt.block_on(async {
+    ///     let urgent = task::Builder::new().priority(Priority::High).spawn(async {
+    ///         // Runs before what is not urgent, too.
+    ///         nezumi::spawn(async { 7 }).await
+    ///     })?;
+    ///     assert_eq!(urgent.await??, 7);
+    ///     Ok(())
+    /// })
+    /// # .map_err(|error: Box<dyn std::error::Error>| error)
+    /// ```
+    pub fn inherit_priority(&mut self, on: bool) -> &mut Self {
+        self.inherit_priority = on;
+        self
+    }
+
     /// How many spare workers may stand in, at once, for workers that are stuck. By default as many as there are workers; 0 for none.
     ///
     /// One is begun, on a thread of the blocking pool, for each worker that sleeps in its poll while others have no time for what is
@@ -598,10 +635,14 @@ impl Builder {
             watch: self.watch,
             max_spare_workers: if has_spares { self.max_spare_workers.unwrap_or(workers) } else { 0 },
             stuck_after: self.stuck_after,
+            default_priority: self.default_priority,
+            inherit_priority: self.inherit_priority,
+            ranks_tasks: self.inherit_priority || self.default_priority != Priority::Normal,
             affinity: self.affinity.clone(),
             observes_polls: hooks.before_poll.is_some()
                 || hooks.after_poll.is_some()
-                || self.measure_poll_times,
+                || self.measure_poll_times
+                || self.inherit_priority,
             hooks,
             poll_time_histogram: self.measure_poll_times.then(|| self.poll_times.clone()),
             seeds: Seeds::new(&self.seed.clone().unwrap_or_else(RngSeed::random)),

@@ -3,6 +3,7 @@
 use super::histogram::HistogramConfiguration;
 use super::hooks::Hooks;
 use super::seed::Seeds;
+use crate::task::Priority;
 use std::thread::ThreadId;
 use std::time::Duration;
 
@@ -35,6 +36,12 @@ pub(crate) struct Config {
     pub(crate) max_spare_workers: usize,
     /// A poll that takes longer is reported.
     pub(crate) stuck_after: Duration,
+    /// Of tasks for which the program says none.
+    pub(crate) default_priority: Priority,
+    /// Such tasks have that of the task that spawns them, if one does.
+    pub(crate) inherit_priority: bool,
+    /// Either of the two is not as usual.
+    pub(crate) ranks_tasks: bool,
     pub(crate) affinity: Option<Vec<usize>>,
     pub(crate) hooks: Hooks,
     /// A hook or a histogram wants to see each poll.

@@ -1,12 +1,23 @@
-//! Polls that somebody wants to see: with hooks around them, or with their duration measured.
+//! Polls that somebody wants to see: with hooks around them, with their duration measured, or with a priority for the children.
 //!
 //! Called by the schedulers, only where the builder asked for it.
 
 use super::Shard;
 use super::shared::Shared;
 use crate::runtime::TaskMeta;
-use crate::task::Runnable;
+use crate::task::{Priority, Runnable};
+use std::cell::Cell;
 use std::time::Instant;
+
+thread_local! {
+    /// Of the task that is polled here, where its children inherit it.
+    static PRIORITY: Cell<Option<Priority>> = const { Cell::new(None) };
+}
+
+/// The priority of the task that runs on this thread, in a runtime whose tasks inherit it.
+pub(super) fn current_priority() -> Option<Priority> {
+    PRIORITY.get()
+}
 
 /// Runs the task with what the configuration asks for around it.
 pub(super) fn run(shared: &Shared, shard: &Shard, runnable: Runnable) {
@@ -18,7 +29,10 @@ pub(super) fn run(shared: &Shared, shard: &Shard, runnable: Runnable) {
         hook(&meta);
     }
     let began = shard.poll_times().map(|_| Instant::now());
+    // No panic comes out of a poll.
+    let outer = PRIORITY.replace(shared.config.inherit_priority.then(|| task.priority()));
     runnable.run();
+    PRIORITY.set(outer);
     if let (Some(times), Some(began)) = (shard.poll_times(), began) {
         times.record(began.elapsed());
     }

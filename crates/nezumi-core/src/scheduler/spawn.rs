@@ -3,7 +3,7 @@
 //! Called by `spawn` and `runtime`. On a worker: one allocation, one slot of the worker's own registry, one push on its own ring. From
 //! elsewhere: the registry of an outside shard, under its lock, and the inject queue.
 
-use super::{Home, Shard, Shared, context, current_thread};
+use super::{Home, Shard, Shared, context, current_thread, observe};
 use crate::runtime::{Handle, TaskMeta};
 use crate::task::{self, JoinHandle, Origin, Runnable, TaskRef};
 use std::future::Future;
@@ -54,6 +54,7 @@ pub(crate) unsafe fn on_shard<F: Future>(
     future: F,
     origin: Origin<'_>,
 ) -> JoinHandle<F::Output> {
+    let origin = with_priority(shard.shared(), origin);
     if context::with(|context| context.owns(shard)) {
         // SAFETY: `shard` is valid, and the caller vouches for the future.
         let (runnable, join) = unsafe { task::new_task(future, Home::of(shard.as_ptr()), origin) };
@@ -70,6 +71,16 @@ pub(crate) unsafe fn on_shard<F: Future>(
     }
     // SAFETY: the caller vouches for the future.
     unsafe { from_outside(shard.shared(), future, origin) }
+}
+
+/// Where the program did not say how urgent the task is, the runtime does, if it was told to.
+#[inline]
+fn with_priority<'a>(shared: &Shared, origin: Origin<'a>) -> Origin<'a> {
+    if origin.priority.is_some() || !shared.config.ranks_tasks {
+        return origin;
+    }
+    let inherited = if shared.config.inherit_priority { observe::current_priority() } else { None };
+    Origin { priority: inherited.or(Some(shared.config.default_priority)), ..origin }
 }
 
 #[inline]

@@ -24,7 +24,7 @@ use std::io;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Builder<'a> {
     name: Option<&'a str>,
-    priority: Priority,
+    priority: Option<Priority>,
 }
 
 impl<'a> Builder<'a> {
@@ -40,10 +40,11 @@ impl<'a> Builder<'a> {
         Self { name: Some(name), ..*self }
     }
 
-    /// How soon the task runs when more is runnable than workers are free.
+    /// How soon the task runs when more is runnable than workers are free. If this is not called, the runtime says:
+    /// [`default_priority`](crate::runtime::Builder::default_priority), [`inherit_priority`](crate::runtime::Builder::inherit_priority).
     #[must_use]
     pub fn priority(&self, priority: Priority) -> Self {
-        Self { priority, ..*self }
+        Self { priority: Some(priority), ..*self }
     }
 
     #[track_caller]

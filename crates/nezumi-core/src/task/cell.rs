@@ -58,7 +58,7 @@ impl<F: Future, S: Schedule> Cell<F, S> {
                 id: origin.id,
                 spawned_at: origin.spawned_at,
                 place: AtomicU32::new(NOWHERE),
-                priority: origin.priority,
+                priority: origin.priority.unwrap_or_default(),
                 name,
                 join_waker: UnsafeCell::new(None),
             });

@@ -106,7 +106,8 @@ pub(crate) trait Schedule: Sized + 'static {
 pub(crate) struct Origin<'a> {
     pub(crate) name: Option<&'a str>,
     pub(crate) id: Id,
-    pub(crate) priority: Priority,
+    /// `None` if the program did not say: then the runtime does.
+    pub(crate) priority: Option<Priority>,
     pub(crate) spawned_at: &'static Location<'static>,
 }
 
@@ -114,7 +115,7 @@ impl Origin<'_> {
     #[track_caller]
     #[inline]
     pub(crate) fn here() -> Self {
-        Self { name: None, id: Id::next(), priority: Priority::Normal, spawned_at: Location::caller() }
+        Self { name: None, id: Id::next(), priority: None, spawned_at: Location::caller() }
     }
 }
 
