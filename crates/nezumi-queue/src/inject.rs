@@ -30,7 +30,7 @@
 //!
 //! Tests: `one_thread_is_first_in_first_out`, `behaves_like_a_deque`, `closing_refuses_and_keeps`,
 //! `many_threads_lose_and_double_nothing`. Models: `two_producers_and_a_consumer`, `a_stalled_producer_hides_nobody`,
-//! `two_consumers`, `a_push_races_the_close`, `a_close_races_a_consumer`, `a_push_races_the_last_look`,
+//! `two_consumers`, `a_push_races_the_close`, `who_closes_second_finds_it_closed`, `a_close_races_a_consumer`, `a_push_races_the_last_look`,
 //! `a_take_races_the_last_look`.
 
 #[cfg(all(test, nezumi_loom))]
@@ -172,11 +172,10 @@ impl<T: Item> Inject<T> {
     /// Refuses all pushes from now on, and says whether this call is the one that did it. What was pushed before stays, and
     /// can be taken.
     ///
-    /// Pushes that overlap the call are refused, or are in the queue when it returns.
+    /// Pushes that overlap the call are refused, or are in the queue when it returns. That holds for every caller, the first or not: who comes
+    /// second does not rely on the first, which may have been interrupted half way.
     pub fn close(&self) -> bool {
-        if self.closed.swap(true, SeqCst) {
-            return false;
-        }
+        let is_first = !self.closed.swap(true, SeqCst);
         for shard in &self.shards {
             shard.line.hold();
             // SAFETY: the token is ours.
@@ -186,10 +185,10 @@ impl<T: Item> Inject<T> {
             }
             shard.line.let_go();
         }
-        true
+        is_first
     }
 
-    /// Whether [`close`](Self::close) was called. It may not have come to the end yet.
+    /// Whether [`close`](Self::close) was called. It may not have returned yet.
     #[inline]
     #[must_use]
     pub fn is_closed(&self) -> bool {

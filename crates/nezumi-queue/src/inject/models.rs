@@ -105,6 +105,31 @@ fn a_push_races_the_close() {
     });
 }
 
+/// Both closers find all shards closed when they return, whoever was first.
+#[test]
+fn who_closes_second_finds_it_closed() {
+    check(|| {
+        let inject = Arc::new(Inject::new(2));
+        inject.push(Num::new(0), 1).unwrap();
+        let end = |inject: &Inject<Num>| {
+            let is_first = inject.close();
+            let got = values(inject.take_all());
+            assert!(inject.push(Num::new(9), 1).is_err());
+            (is_first, got)
+        };
+        let other = {
+            let inject = inject.clone();
+            thread::spawn(move || end(&inject))
+        };
+        let (first_here, mut got) = end(&inject);
+        let (first_there, got_there) = other.join().unwrap();
+        assert_ne!(first_here, first_there);
+        got.extend(got_there);
+        assert_eq!(inject.len(), 0);
+        check_once(got, &[0]);
+    });
+}
+
 #[test]
 fn a_close_races_a_consumer() {
     check(|| {
