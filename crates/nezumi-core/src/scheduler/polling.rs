@@ -10,7 +10,7 @@ use crate::task::{Header, Id};
 use std::num::NonZeroU64;
 use std::panic::Location;
 use std::ptr;
-use std::sync::atomic::{AtomicI32, AtomicI64, AtomicPtr, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicPtr, AtomicU64, Ordering, fence};
 use std::time::Duration;
 
 /// No clock is known.
@@ -28,6 +28,8 @@ pub(crate) struct Polling {
     clock: AtomicI64,
     /// The system's number for that thread; 0 where it has none that helps.
     thread: AtomicI32,
+    /// A thread is the worker: it has begun, and has not given it up.
+    is_driven: AtomicBool,
 }
 
 impl Polling {
@@ -38,6 +40,7 @@ impl Polling {
             spawned_at: AtomicPtr::new(ptr::null_mut()),
             clock: AtomicI64::new(NO_CLOCK),
             thread: AtomicI32::new(0),
+            is_driven: AtomicBool::new(false),
         }
     }
 
@@ -75,6 +78,18 @@ impl Polling {
     pub(super) fn is_here(&self) {
         self.clock.store(own_clock().unwrap_or(NO_CLOCK), Ordering::Relaxed);
         self.thread.store(own_number(), Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_driven`, so that the clock which is then read is that of this thread.
+        self.is_driven.store(true, Ordering::Release);
+    }
+
+    /// This thread is the worker no more; the next one may be on its way.
+    pub(super) fn is_left(&self) {
+        self.is_driven.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a thread is the worker. One that is on its way to be is late at most, not stuck.
+    pub(super) fn is_driven(&self) -> bool {
+        self.is_driven.load(Ordering::Acquire)
     }
 
     /// Whether the worker's thread runs at this moment, or would if another did not have its processor. `false` where the system does not say.

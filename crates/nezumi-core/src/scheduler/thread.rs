@@ -96,6 +96,9 @@ fn drive_until_left(handle: &Handle, index: usize) -> Option<usize> {
         }
     };
     coop::replace(coop::Budget::unconstrained());
+    if left.is_some() {
+        shard.polling.is_left();
+    }
     left
 }
 

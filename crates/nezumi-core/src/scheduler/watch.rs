@@ -139,8 +139,9 @@ struct Seen {
 #[derive(Default)]
 struct Found {
     stuck: usize,
-    /// Those of them that sleep in their poll.
+    /// Those of them that sleep in their poll, and those that use their processor, or wait for one.
     blocked: usize,
+    burning: usize,
     /// There is one of whom it is not known yet.
     is_new: bool,
     /// The worker that a spare would stand in for.
@@ -228,9 +229,7 @@ impl<'a> Looker<'a> {
         let shard = shared.shard(index);
         let begun = shard.polling.begun();
         let seen = &mut self.seen[index];
-        let is_at_work =
-            index.checked_sub(shared.workers()).is_none_or(|spare| shared.spares.is_at_work(spare));
-        let is_stuck = begun == seen.begun && is_at_work && !shared.idle.is_sleeping(index);
+        let is_stuck = begun == seen.begun && shard.polling.is_driven() && !shared.idle.is_sleeping(index);
         if shard.stuck.load(Ordering::Relaxed) != is_stuck {
             shard.stuck.store(is_stuck, Ordering::Relaxed);
         }
@@ -253,7 +252,7 @@ impl<'a> Looker<'a> {
         let seen = &self.seen[index];
         if seen.stuck_looks > 1 {
             let burns = seen.burns(shard, now);
-            found.blocked += usize::from(!burns);
+            *(if burns { &mut found.burning } else { &mut found.blocked }) += 1;
             found.needs_help = found.needs_help.or(self.if_alone(index));
             self.report(index, now, burns);
         }
@@ -294,7 +293,10 @@ impl<'a> Looker<'a> {
     fn see_to_spares(&mut self, found: &Found) {
         let shared = self.shared;
         let active = shared.spares.active();
-        if active > found.stuck {
+        let all_stuck = found.stuck >= shared.workers() + active;
+        let burning = if all_stuck { found.burning.min(shared.workers().div_ceil(2)) } else { 0 };
+        let wanted = found.blocked + burning;
+        if active > wanted {
             self.surplus_looks += 1;
             if self.surplus_looks >= SURPLUS_LOOKS {
                 self.send_spare_away();
@@ -306,9 +308,6 @@ impl<'a> Looker<'a> {
         if shared.idle.any_sleeping() {
             return;
         }
-        let all_stuck = found.stuck >= shared.workers() + active;
-        let burning = found.stuck - found.blocked;
-        let wanted = found.blocked + if all_stuck { burning.min(shared.workers().div_ceil(2)) } else { 0 };
         let is_waiting =
             all_stuck || shared.has_shared_work() || shared.crew_shards().any(super::Shard::has_stealable);
         if active < wanted && is_waiting && !shared.spares.call_back() {

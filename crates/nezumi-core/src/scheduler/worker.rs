@@ -445,12 +445,14 @@ impl Worker {
         self.drain_deferred();
         self.upkeep.measure(self);
         self.given_up.set(true);
+        self.shard().polling.is_left();
         context::give_up_worker();
     }
 
     /// Undoes [`give_up`](Self::give_up), after which nobody took the worker over.
     pub(crate) fn take_back(&self) {
         self.given_up.set(false);
+        self.shard().polling.is_here();
         context::take_back_worker(self, self.shard);
     }
 
