@@ -91,7 +91,7 @@ impl StuckTask {
     }
 
     /// Whether the poll uses its processor; else it sleeps, in a system call or on a lock. Where the system does not say (it is Linux that
-    /// does), it is taken to sleep.
+    /// does), it is taken to burn.
     #[must_use]
     pub fn is_burning(&self) -> bool {
         self.burns

@@ -369,7 +369,8 @@ impl<'a> Looker<'a> {
 impl Seen {
     /// Whether the worker has used its processor for at least half of the time since the first look that found it stuck, or would use one now if
     /// other processes left it any: on a crowded machine a worker that gets no time looks like one that is blocked, and a spare would only
-    /// crowd it more. Where the system does not say, it is taken to sleep.
+    /// crowd it more. Where the system does not say, it is taken to
+    /// burn: fewer spares are begun for those, and one is enough to serve what waits.
     fn burns(&self, shard: &super::Shard, now: Instant) -> bool {
         match (self.cpu, shard.polling.cpu_time()) {
             (Some(then), Some(until_now)) if 2 * until_now.saturating_sub(then) >= now - self.first_look => {
