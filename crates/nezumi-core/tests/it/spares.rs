@@ -203,11 +203,7 @@ fn a_poll_that_burns_is_told_from_one_that_sleeps() {
         });
         let (id, is_burning, _) = reports.recv_timeout(Duration::from_secs(20)).unwrap();
         end.store(true, Ordering::Relaxed);
-        assert_eq!(id, burns.id());
-        // On a machine with much else to do it may have had its processor for less than half of the time.
-        if !is_burning {
-            println!("taken to sleep: the machine is busy");
-        }
+        assert_eq!((id, is_burning), (burns.id(), true), "also where other processes leave it no processor");
         rt.block_on(burns).unwrap();
     }
     assert!(reports.try_recv().is_err(), "each is told once");
