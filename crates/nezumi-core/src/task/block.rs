@@ -216,8 +216,8 @@ mod tests {
     fn a_block_may_be_freed_where_it_was_not_made() {
         let blocks = Blocks::new();
         let value = Arc::new(());
-        // SAFETY: as above.
         let made = {
+            // SAFETY: as above.
             let _here = unsafe { blocks.keep_here() };
             boxed((value.clone(), [0u64; 20]))
         };
