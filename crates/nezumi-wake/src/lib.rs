@@ -24,4 +24,4 @@ mod wake_list;
 
 pub use atomic_waker::AtomicWaker;
 pub use block_on::{block_on, block_on_timeout};
-pub use wake_list::WakeList;
+pub use wake_list::{WakeList, wake_each};

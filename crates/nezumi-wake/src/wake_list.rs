@@ -100,9 +100,32 @@ impl Drop for WakeList {
     }
 }
 
+/// Wakes all of these, in their order, and leaves their room. Call it under no lock, and no borrow.
+///
+/// # Panics
+///
+/// If a waker does; after all the others were woken.
+pub fn wake_each(wakers: &mut Vec<Waker>) {
+    struct Rest<'a>(std::vec::Drain<'a, Waker>);
+
+    impl Drop for Rest<'_> {
+        // Only reached with wakers left when one panicked.
+        fn drop(&mut self) {
+            for waker in &mut self.0 {
+                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waker.wake()));
+            }
+        }
+    }
+
+    let mut rest = Rest(wakers.drain(..));
+    for waker in &mut rest.0 {
+        waker.wake();
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::WakeList;
+    use super::{WakeList, wake_each};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Wake, Waker};
@@ -146,5 +169,14 @@ mod tests {
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| list.wake_all())).unwrap_err();
         assert_eq!(good.wakes.load(Ordering::Relaxed), 3);
         assert_eq!((Arc::strong_count(&good), Arc::strong_count(&bad)), (1, 1));
+    }
+    #[test]
+    fn a_panicking_waker_in_a_vec_does_not_keep_the_rest_asleep() {
+        let (bad, good) = (Arc::new(Count { panics: true, ..Count::default() }), Arc::new(Count::default()));
+        let mut wakers: Vec<_> = [&bad, &good, &bad, &good].map(|count| Waker::from(count.clone())).into();
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| wake_each(&mut wakers))).unwrap_err();
+        assert_eq!(good.wakes.load(Ordering::Relaxed), 2);
+        assert_eq!((Arc::strong_count(&good), Arc::strong_count(&bad)), (1, 1));
+        assert!(wakers.is_empty() && wakers.capacity() >= 4);
     }
 }

@@ -9,7 +9,7 @@
 //! Promise: one thread at a time runs the core; a panic in the root future puts it back; the root future runs again within one round of
 //! tasks after it was woken; with the clock paused, time moves only when nothing else can.
 //!
-//! Tests: `tests/it/current_thread.rs`.
+//! Tests: `tests/it/current_thread.rs`, `tests/it/hostile.rs`.
 
 use super::context::{self, Role};
 use super::shared::Shared;
@@ -20,10 +20,11 @@ use crate::task::{Blocks, Priority, Runnable};
 use crate::timer::NEVER;
 use nezumi_prim::sync::Mutex;
 use nezumi_wake::defer::{self, Host};
-use nezumi_wake::{WakeList, coop, entered};
+use nezumi_wake::{coop, entered};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -58,8 +59,10 @@ pub(crate) struct Seat(Mutex<Place>);
 
 struct Place {
     core: Option<Box<Core>>,
-    /// Those who came second.
-    waiting: VecDeque<Waker>,
+    /// Those who came second, each once.
+    waiting: Vec<(u64, Waker)>,
+    /// How many have stood in line.
+    came: u64,
     /// The core was made. Once it was taken for shutdown it does not come back.
     made: bool,
 }
@@ -126,7 +129,7 @@ impl Lanes {
 
 impl Seat {
     pub(super) fn new() -> Self {
-        Self(Mutex::new(Place { core: None, waiting: VecDeque::new(), made: false }))
+        Self(Mutex::new(Place { core: None, waiting: Vec::new(), came: 0, made: false }))
     }
 
     /// Takes the core, if nobody has it.
@@ -139,32 +142,50 @@ impl Seat {
         place.core.take()
     }
 
-    /// Puts the core back, and wakes those who wait for it.
+    /// Puts the core back, and wakes all who wait for it: whichever of them is done by then does not need it.
     fn put_back(&self, core: Box<Core>) {
-        let mut wakers = WakeList::new();
-        {
+        let waiting = {
             let mut place = self.0.lock();
             place.core = Some(core);
-            while wakers.can_push() {
-                match place.waiting.pop_front() {
-                    Some(waker) => wakers.push(waker),
-                    None => break,
-                }
-            }
-        }
-        wakers.wake_all();
+            std::mem::take(&mut place.waiting)
+        };
+        // These are wakers of `block_on`, which do not panic.
+        waiting.into_iter().for_each(|(_, waker)| waker.wake());
     }
 
-    /// Waits in line for the core.
+    fn is_free(&self) -> bool {
+        self.0.lock().core.is_some()
+    }
+}
+
+/// A place in the line of those who wait for the core, given up when dropped.
+struct InLine<'a> {
+    seat: &'a Seat,
+    number: u64,
+}
+
+impl<'a> InLine<'a> {
+    fn new(seat: &'a Seat) -> Self {
+        let mut place = seat.0.lock();
+        place.came += 1;
+        Self { seat, number: place.came }
+    }
+
+    /// Has `waker`, the same each time, woken when the core is free.
     fn wait(&self, waker: &Waker) {
-        let waker = waker.clone();
-        let mut place = self.0.lock();
-        if place.core.is_none() {
-            place.waiting.push_back(waker);
-        } else {
+        let mut place = self.seat.0.lock();
+        if place.core.is_some() {
             drop(place);
-            waker.wake();
+            waker.wake_by_ref();
+        } else if place.waiting.iter().all(|(number, _)| *number != self.number) {
+            place.waiting.push((self.number, waker.clone()));
         }
+    }
+}
+
+impl Drop for InLine<'_> {
+    fn drop(&mut self) {
+        self.seat.0.lock().waiting.retain(|(number, _)| *number != self.number);
     }
 }
 
@@ -176,7 +197,7 @@ impl Core {
             deferred: RefCell::new(Vec::new()),
             tick: Cell::new(0),
             root: Arc::new(Root { woken: AtomicBool::new(false), shared: Arc::downgrade(shared) }),
-            meter: Meter::new(),
+            meter: Meter::new(shared.shard(0)),
             blocks: Blocks::new(),
         }
     }
@@ -283,9 +304,7 @@ impl Core {
     fn drain_deferred(&self) {
         // Taken out whole: a waker is user code and may defer again.
         let mut wakers = self.deferred.take();
-        for waker in wakers.drain(..) {
-            waker.wake();
-        }
+        nezumi_wake::wake_each(&mut wakers);
         let mut place = self.deferred.borrow_mut();
         if place.is_empty() {
             *place = wakers;
@@ -424,6 +443,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
             return with_core(handle, core, |core| core.block_on(future.as_mut()))
                 .unwrap_or_else(|| ended_by_panic());
         }
+        let line = InLine::new(&shared.seat);
         let outcome = nezumi_wake::block_on(poll_fn(|cx| {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Some(output));
@@ -431,7 +451,7 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
             if shared.seat.is_free() {
                 return Poll::Ready(None);
             }
-            shared.seat.wait(cx.waker());
+            line.wait(cx.waker());
             Poll::Pending
         }));
         if let Some(output) = outcome {
@@ -444,12 +464,6 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
 #[cold]
 fn ended_by_panic<T>() -> T {
     panic!("a spawned task panicked and the runtime is configured to shut down on unhandled panic")
-}
-
-impl Seat {
-    fn is_free(&self) -> bool {
-        self.0.lock().core.is_some()
-    }
 }
 
 /// Runs `f` as the owner of the core, if nobody else runs it now. For `LocalRuntime`, which spawns before it blocks.
@@ -480,7 +494,8 @@ pub(crate) fn shut_down(handle: &Handle) {
             let len = shard.registry.close();
             shard.registry.shut_down(len);
         }
-        drop(core.deferred.take());
+        // A waker is user code: one whose drop panics must not keep the runtime from ending.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(core.deferred.take())));
         // Dropped one at a time and under no borrow.
         while let Some(runnable) = core.pop_local() {
             drop(runnable);

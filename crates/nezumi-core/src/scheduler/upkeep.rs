@@ -4,7 +4,6 @@
 //! starves behind a ring that never empties. Tunes how often the inject queue goes first: about every 200 µs of work, as Tokio does.
 
 use super::Shard;
-use super::shared::Shared;
 use super::worker::Worker;
 use crate::timer::NEVER;
 use std::cell::Cell;
@@ -40,8 +39,9 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new() -> Self {
-        Self { began: Cell::new(Instant::now()), polls_then: Cell::new(0) }
+    /// For a shard that others may have driven before: their polls are not this one's.
+    pub(super) fn new(shard: &Shard) -> Self {
+        Self { began: Cell::new(Instant::now()), polls_then: Cell::new(shard.polling.begun()) }
     }
 
     /// The worker is busy from now on.
@@ -66,15 +66,15 @@ impl Meter {
 }
 
 impl Upkeep {
-    pub(super) fn new(shared: &Shared) -> Self {
-        let config = &shared.config;
+    pub(super) fn new(shard: &Shard) -> Self {
+        let config = &shard.shared().config;
         Self {
             next_round: Cell::new(config.event_interval),
             next_inject: Cell::new(1),
             inject_steps: Cell::new(config.global_queue_interval.unwrap_or(INJECT_STEPS_AT_FIRST)),
             fixed: config.global_queue_interval.is_some(),
             round_steps: config.event_interval,
-            meter: Meter::new(),
+            meter: Meter::new(shard),
         }
     }
 

@@ -284,8 +284,7 @@ impl<'a> Looker<'a> {
         if let Some((id, spawned_at)) = polling.task_of(self.seen[index].begun) {
             let worker = self.if_alone(index).unwrap_or(index);
             let stuck = StuckTask { id, spawned_at, worker, elapsed, burns };
-            // A hook is user code.
-            let _ = catch_unwind(AssertUnwindSafe(|| hook(&stuck)));
+            contain(|| hook(&stuck));
         }
     }
 
@@ -317,10 +316,14 @@ impl<'a> Looker<'a> {
 
     fn begin_spare(&self, worker: usize) {
         let shared = self.shared;
-        let Some(spare) = shared.spares.begin(worker, shared.workers()) else { return };
+        // Counted first: who ends the runtime looks which spares are dormant, and must not do so while one of them is about to be given a
+        // thread and gets none.
         if !shutdown::spare_begins(shared) {
-            return shared.spares.not_begun(spare);
+            return;
         }
+        let Some(spare) = shared.spares.begin(worker, shared.workers()) else {
+            return shutdown::spare_left(shared);
+        };
         let index = shared.spare_index(spare);
         // The system may have no thread for it; then there is one worker less for as long as the other is stuck, as without us.
         if thread::hand_over(self.handle, index).is_err() {
@@ -336,11 +339,11 @@ impl<'a> Looker<'a> {
         self.surplus_looks = 0;
     }
 
-    /// Fires what is due of a stuck worker's timers. The wakes go to the inject queue.
+    /// Fires what is due of a stuck worker's timers. The wakes go to the inject queue, or are code of the program's.
     fn fire_timers(&self, index: usize) {
         let timers = &self.shared.shard(index).timers;
         if timers.next_deadline_ms() != NEVER {
-            timers.advance(self.shared.clock.now_ms());
+            contain(|| _ = timers.advance(self.shared.clock.now_ms()));
         }
     }
 
@@ -364,6 +367,11 @@ impl<'a> Looker<'a> {
             self.shared.notify();
         }
     }
+}
+
+/// Runs code of the program's, a hook or wakers, which must not end the watch. A panic has been reported.
+fn contain(f: impl FnOnce()) {
+    let _ = catch_unwind(AssertUnwindSafe(f));
 }
 
 impl Seen {

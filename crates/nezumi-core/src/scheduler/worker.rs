@@ -8,7 +8,7 @@
 //!
 //! All fields that a waker may touch in the middle of a poll are cells, and no borrow lives across a poll.
 //!
-//! Tests: `tests/it/scheduler.rs`.
+//! Tests: `tests/it/scheduler.rs`, `tests/it/hostile.rs` (wakers that panic).
 
 use super::shared::Shared;
 use super::upkeep::Upkeep;
@@ -20,6 +20,7 @@ use nezumi_queue::{Batch, Ring};
 use nezumi_wake::coop::{self, Budget};
 use nezumi_wake::defer::Host;
 use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
@@ -98,7 +99,7 @@ impl Worker {
             yielded_tasks: RefCell::default(),
             given_up: Cell::new(false),
             deferred: RefCell::new(Vec::new()),
-            upkeep: Upkeep::new(shared),
+            upkeep: Upkeep::new(shard),
             woken_in_vain: Cell::new(false),
         }
     }
@@ -403,9 +404,7 @@ impl Worker {
         self.keep(yielded);
         // Taken out whole: a waker is user code and may defer again.
         let mut wakers = std::mem::take(&mut *self.deferred.borrow_mut());
-        for waker in wakers.drain(..) {
-            waker.wake();
-        }
+        nezumi_wake::wake_each(&mut wakers);
         let mut slot = self.deferred.borrow_mut();
         if slot.is_empty() {
             *slot = wakers;
@@ -420,7 +419,7 @@ impl Worker {
             return false;
         }
         self.upkeep.measure(self);
-        self.gather(|| self.drain_deferred());
+        self.wake_deferred_for_the_last_time();
         let shard = self.shard();
         // SAFETY: this thread owns the shard.
         let [normal, high, background] =
@@ -442,11 +441,16 @@ impl Worker {
 
     /// Ends this thread's part as a worker, in the middle of a poll. Another thread may be the shard's owner from now on.
     pub(crate) fn give_up(&self) {
-        self.drain_deferred();
+        self.wake_deferred_for_the_last_time();
         self.upkeep.measure(self);
         self.given_up.set(true);
         self.shard().polling.is_left();
         context::give_up_worker();
+    }
+
+    /// A waker that panics must not keep this thread from ending its part. The panic has been reported.
+    fn wake_deferred_for_the_last_time(&self) {
+        self.dispatch(|| _ = catch_unwind(AssertUnwindSafe(|| self.drain_deferred())));
     }
 
     /// Undoes [`give_up`](Self::give_up), after which nobody took the worker over.
@@ -459,7 +463,8 @@ impl Worker {
     /// Drops the wakes that nobody will wait for any more. For shutdown.
     pub(super) fn drop_deferred(&self) {
         drop(self.yielded_tasks.take());
-        drop(self.deferred.take());
+        // A waker is user code: one whose drop panics must not keep the worker from ending.
+        let _ = catch_unwind(AssertUnwindSafe(|| drop(self.deferred.take())));
     }
 
     /// Runs `wake`, which makes tasks runnable here, and wakes another worker at the end if there is enough for two.

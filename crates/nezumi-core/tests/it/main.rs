@@ -2,6 +2,7 @@
 #![cfg(not(any(nezumi_loom, nezumi_shuttle)))]
 
 mod current_thread;
+mod hostile;
 mod join_set;
 mod local_set;
 mod scheduler;

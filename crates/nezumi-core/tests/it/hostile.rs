@@ -1,0 +1,201 @@
+//! Programs whose wakers panic, and others that ask for trouble: they get it, and nobody else does.
+
+use crate::support::{Census, burn, current_thread, eventually};
+use nezumi_core::runtime::{Builder, Runtime};
+use nezumi_core::spawn::{block_in_place, yield_now};
+use nezumi_core::time::sleep;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+const FOR_EVER: Duration = Duration::from_secs(10);
+
+struct PanicOnWake;
+
+impl Wake for PanicOnWake {
+    fn wake(self: Arc<Self>) {
+        panic!("a waker that panics, on purpose");
+    }
+}
+
+struct PanicOnDrop;
+
+impl Wake for PanicOnDrop {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for PanicOnDrop {
+    fn drop(&mut self) {
+        panic!("a waker whose drop panics, on purpose");
+    }
+}
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Polls `future` once, by a waker of its own.
+fn poll_by(waker: Waker, future: Pin<&mut impl Future<Output = ()>>) -> Poll<()> {
+    future.poll(&mut Context::from_waker(&waker))
+}
+
+fn one_worker(configure: impl FnOnce(&mut Builder)) -> Runtime {
+    let mut builder = Builder::new_multi_thread();
+    builder.worker_threads(1).enable_all();
+    configure(&mut builder);
+    builder.build().unwrap()
+}
+
+/// Yields by a waker that panics, and after it by one that does not; whether that one is woken.
+fn yield_by_both(woken: &Arc<Flag>) {
+    assert!(poll_by(Arc::new(PanicOnWake).into(), pin!(yield_now())).is_pending());
+    assert!(poll_by(woken.clone().into(), pin!(yield_now())).is_pending());
+}
+
+#[test]
+fn who_yields_beside_a_waker_that_panics_is_woken() {
+    let (rt, woken) = (one_worker(|_| {}), Arc::new(Flag::default()));
+    let task = woken.clone();
+    rt.spawn(async move { yield_by_both(&task) });
+    eventually("the other is woken", || woken.0.load(Ordering::SeqCst));
+}
+
+#[test]
+fn who_yields_beside_a_waker_that_panics_is_woken_on_one_thread_too() {
+    let (rt, woken) = (current_thread(), Arc::new(Flag::default()));
+    let task = woken.clone();
+    rt.spawn(async move { yield_by_both(&task) });
+    let run = std::panic::AssertUnwindSafe(|| rt.block_on(async { sleep(Duration::from_millis(5)).await }));
+    assert!(std::panic::catch_unwind(run).is_err());
+    assert!(woken.0.load(Ordering::SeqCst));
+}
+
+/// The watch fires the timers of a worker that is stuck, and so calls their wakers.
+#[test]
+fn a_waker_that_panics_does_not_end_the_watch() {
+    let rt = Arc::new(one_worker(|builder| {
+        builder.max_spare_workers(0);
+    }));
+    let (end, blocked) = (mpsc::channel::<()>(), Arc::new(Barrier::new(2)));
+    let (inside, ended) = (blocked.clone(), end.1);
+    let task = rt.spawn(async move {
+        let mut timer = pin!(sleep(Duration::from_millis(5)));
+        assert!(poll_by(Arc::new(PanicOnWake).into(), timer.as_mut()).is_pending());
+        inside.wait();
+        let _ = ended.recv();
+    });
+    blocked.wait();
+    // This one lies with the same worker.
+    let (slept, has_slept) = mpsc::channel();
+    let sleeper = rt.clone();
+    let thread = std::thread::spawn(move || {
+        sleeper.block_on(async { sleep(Duration::from_millis(50)).await });
+        slept.send(()).unwrap();
+    });
+    let outcome = has_slept.recv_timeout(FOR_EVER);
+    drop(end.0);
+    thread.join().unwrap();
+    rt.block_on(task).unwrap();
+    outcome.expect("the timers of a stuck worker fire, also after one whose waker panicked");
+}
+
+/// A runtime of one worker that looks at everything after each poll. Counted as alive as long as its memory is.
+fn counted() -> (Runtime, Census) {
+    let census = Census::default();
+    let alive = census.enter();
+    let rt = one_worker(|builder| {
+        builder.event_interval(1).on_thread_start(move || {
+            let _ = &alive;
+        });
+    });
+    (rt, census)
+}
+
+#[test]
+fn a_deferred_waker_whose_drop_panics_does_not_hold_up_the_end() {
+    let (rt, census) = counted();
+    let (blocked, end) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (inside, ended) = (blocked.clone(), end.clone());
+    rt.spawn(async move {
+        assert!(poll_by(Arc::new(PanicOnDrop).into(), pin!(yield_now())).is_pending());
+        inside.wait();
+        ended.wait();
+    });
+    blocked.wait();
+    rt.shutdown_background();
+    end.wait();
+    eventually("the runtime's memory is gone", || census.alive() == 0);
+}
+
+#[test]
+fn polls_of_before_are_not_counted_again_when_another_thread_is_the_worker() {
+    let rt = one_worker(|_| {});
+    let task = async {
+        for _ in 0..50_000 {
+            yield_now().await;
+        }
+        for _ in 0..40 {
+            burn(Duration::from_millis(1));
+            block_in_place(|| {});
+            yield_now().await;
+        }
+    };
+    rt.block_on(rt.spawn(task)).unwrap();
+    let mean = rt.metrics().worker_mean_poll_time(0);
+    assert!(mean > Duration::from_micros(700), "polls of a millisecond and more took {mean:?} in the mean");
+}
+
+/// Who comes second to a single-threaded runtime waits for the first to leave, however often others have waited meanwhile.
+#[test]
+fn who_waits_for_the_core_is_told_after_others_came_and_went() {
+    let rt = Arc::new(current_thread());
+    let (inside, is_inside) = mpsc::channel();
+    let (leave, may_leave) = (Arc::new(Flag::default()), mpsc::channel());
+    let (first, left) = (rt.clone(), leave.clone());
+    let first = std::thread::spawn(move || {
+        first.block_on(poll_fn(|cx| {
+            if left.0.load(Ordering::SeqCst) {
+                return Poll::Ready(());
+            }
+            let _ = inside.send(());
+            let _ = may_leave.0.send(cx.waker().clone());
+            Poll::Pending
+        }));
+    });
+    is_inside.recv().unwrap();
+    // Polled often, and done, without the core.
+    let mut polls = 0;
+    rt.block_on(poll_fn(|cx| {
+        polls += 1;
+        cx.waker().wake_by_ref();
+        if polls < 100 { Poll::Pending } else { Poll::Ready(()) }
+    }));
+    let (slept, has_slept) = mpsc::channel();
+    let (polled, is_polled) = mpsc::channel();
+    let waiting = rt.clone();
+    std::thread::spawn(move || {
+        waiting.block_on(async {
+            let mut timer = pin!(sleep(Duration::from_millis(1)));
+            poll_fn(|cx| {
+                let poll = timer.as_mut().poll(cx);
+                let _ = polled.send(());
+                poll
+            })
+            .await;
+        });
+        let _ = slept.send(());
+    });
+    is_polled.recv().unwrap();
+    leave.0.store(true, Ordering::SeqCst);
+    may_leave.1.recv().unwrap().wake();
+    first.join().unwrap();
+    has_slept.recv_timeout(FOR_EVER).expect("the core is free, and the timer is due");
+}
