@@ -62,6 +62,19 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// Like [`run`], for a cargo command that is told to be quiet: what it still has to say is a warning, and that is a failure.
+pub(crate) fn run_without_warning(command: &mut Command) -> Result<()> {
+    eprintln!("$ {}", shown(command));
+    let output = command
+        .stdout(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    ensure!(output.status.success(), "failed ({}): {}", output.status, shown(command));
+    ensure!(output.stderr.is_empty(), "has warnings: {}", shown(command));
+    Ok(())
+}
+
 /// The standard output of a command that must succeed.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command

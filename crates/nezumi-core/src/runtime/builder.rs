@@ -638,6 +638,7 @@ impl Builder {
             default_priority: self.default_priority,
             inherit_priority: self.inherit_priority,
             ranks_tasks: self.inherit_priority || self.default_priority != Priority::Normal,
+            #[cfg(target_os = "linux")]
             affinity: self.affinity.clone(),
             observes_polls: hooks.before_poll.is_some()
                 || hooks.after_poll.is_some()

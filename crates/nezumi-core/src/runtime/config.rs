@@ -42,6 +42,8 @@ pub(crate) struct Config {
     pub(crate) inherit_priority: bool,
     /// Either of the two is not as usual.
     pub(crate) ranks_tasks: bool,
+    /// The processors that the workers are bound to, in turn.
+    #[cfg(target_os = "linux")]
     pub(crate) affinity: Option<Vec<usize>>,
     pub(crate) hooks: Hooks,
     /// A hook or a histogram wants to see each poll.
@@ -56,6 +58,7 @@ impl Config {
     }
 
     /// The processor that a worker is bound to, if any.
+    #[cfg(target_os = "linux")]
     pub(crate) fn core_of(&self, worker: usize) -> Option<usize> {
         let cores = self.affinity.as_ref()?;
         cores.get(worker % cores.len().max(1)).copied()

@@ -1,20 +1,23 @@
 //! Signals of the OS, as streams of events.
 //!
-//! [`ctrl_c`] is there on every platform; [`unix`] has the rest. In reading order: `registry` (one per process: who listens to which
-//! signal, and the pipe by which the handler tells), `unix` (what programs use).
+//! [`ctrl_c`] is there on every platform; `unix` and `windows` have the rest, each on its own. In reading order: `line` (who waits for one
+//! signal), `registry` (on Unix: what the handler does, and how a driver learns of it), `unix` and `windows` (what programs use).
 
+pub(crate) mod line;
 #[cfg(unix)]
 pub(crate) mod registry;
 #[cfg(unix)]
 pub mod unix;
+#[cfg(windows)]
+pub mod windows;
 
-#[cfg(unix)]
 use std::io;
 
 /// Completes when the process is told to interrupt: Ctrl-C on a terminal.
 ///
 /// The first call changes what the signal does to the process, for good: it no longer ends it. Signals that come before the first poll of
-/// this future are not seen; those that come between two calls are not either. For all of them, keep a [`unix::Signal`].
+/// this future are not seen; those that come between two calls are not either. For all of them, keep what `unix::signal` or
+/// `windows::ctrl_c` returns.
 ///
 /// # Errors
 ///
@@ -22,7 +25,7 @@ use std::io;
 ///
 /// # Panics
 ///
-/// Outside a runtime that has I/O enabled.
+/// On Unix, outside a runtime that has I/O enabled.
 ///
 /// # Cancel safety
 ///
@@ -38,8 +41,10 @@ use std::io;
 /// # Ok(())
 /// # }
 /// ```
-#[cfg(unix)]
 pub async fn ctrl_c() -> io::Result<()> {
+    #[cfg(unix)]
     unix::signal(unix::SignalKind::interrupt())?.recv().await;
+    #[cfg(windows)]
+    windows::ctrl_c()?.recv().await;
     Ok(())
 }

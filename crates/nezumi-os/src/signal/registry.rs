@@ -21,18 +21,17 @@
 //!
 //! Tests: `tests/signal.rs`.
 
+use super::line::{Line, Listener};
 use mio::unix::SourceFd;
 use nezumi_core::runtime::Handle;
 use nezumi_prim::sync::Mutex;
-use nezumi_wake::AtomicWaker;
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// Signals have numbers below this on every platform there is.
 const SIGNALS: usize = 128;
@@ -42,36 +41,15 @@ struct Registry {
     process: u32,
     writer: UnixStream,
     reader: UnixStream,
-    lines: [Line; SIGNALS],
+    wires: [Wire; SIGNALS],
     handled: Mutex<HashSet<libc::c_int>>,
 }
 
-/// One signal.
-struct Line {
+/// One signal, as the handler knows it.
+struct Wire {
     /// Came, and not told yet.
     flag: AtomicBool,
-    /// How often it was told.
-    told: AtomicU64,
-    listeners: Mutex<Vec<Weak<Ear>>>,
-}
-
-/// Where one listener waits.
-#[derive(Debug, Default)]
-struct Ear(AtomicWaker);
-
-/// One who listens to one signal.
-#[derive(Debug)]
-pub(crate) struct Listener {
-    line: &'static Line,
-    /// How often the signal had been told when we last looked.
-    seen: u64,
-    ear: Arc<Ear>,
-}
-
-impl std::fmt::Debug for Line {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Line").field("told", &self.told).finish_non_exhaustive()
-    }
+    line: Line,
 }
 
 /// What the handlers of this process write to.
@@ -97,11 +75,7 @@ fn registry() -> io::Result<&'static Registry> {
         process: std::process::id(),
         writer,
         reader,
-        lines: std::array::from_fn(|_| Line {
-            flag: AtomicBool::new(false),
-            told: AtomicU64::new(0),
-            listeners: Mutex::new(Vec::new()),
-        }),
+        wires: [const { Wire { flag: AtomicBool::new(false), line: Line::new() } }; SIGNALS],
         handled: Mutex::new(HashSet::new()),
     }));
     // A child of `fork` has inherited the handlers of its parent, which tell by way of this pointer.
@@ -113,7 +87,7 @@ fn registry() -> io::Result<&'static Registry> {
 fn handle(signal: libc::c_int) {
     // SAFETY: what is stored in `CURRENT` is leaked.
     if let Some(registry) = unsafe { CURRENT.load(Ordering::Acquire).as_ref() } {
-        registry.lines[signal as usize].flag.store(true, Ordering::SeqCst);
+        registry.wires[signal as usize].flag.store(true, Ordering::SeqCst);
         // A full pipe wakes its reader as well. `write` is async-signal-safe.
         keep_errno(|| drop((&registry.writer).write(&[1])));
     }
@@ -154,21 +128,10 @@ impl Registry {
     fn pass_on(&self) {
         let mut bytes = [0; 128];
         while matches!((&self.reader).read(&mut bytes), Ok(count) if count > 0) {}
-        for line in &self.lines {
-            if line.flag.load(Ordering::Relaxed) && line.flag.swap(false, Ordering::SeqCst) {
-                line.tell();
+        for wire in &self.wires {
+            if wire.flag.load(Ordering::Relaxed) && wire.flag.swap(false, Ordering::SeqCst) {
+                wire.line.tell();
             }
-        }
-    }
-}
-
-impl Line {
-    fn tell(&self) {
-        // Release: pairs with the Acquire in `Listener::poll_recv`; AtomicWaker orders the rest.
-        self.told.fetch_add(1, Ordering::Release);
-        let listeners = self.listeners.lock().clone();
-        for ear in listeners.iter().filter_map(Weak::upgrade) {
-            ear.0.wake();
         }
     }
 }
@@ -187,25 +150,12 @@ impl Listener {
         let registry = registry()?;
         attach_once(registry, runtime)?;
         registry.handle(signal)?;
-        let line = &registry.lines[signal as usize];
-        let ear = Arc::new(Ear::default());
-        {
-            let mut listeners = line.listeners.lock();
-            listeners.retain(|ear| ear.strong_count() > 0);
-            listeners.push(Arc::downgrade(&ear));
-        }
-        Ok(Self { line, seen: line.told.load(Ordering::Acquire), ear })
+        Ok(registry.wires[signal as usize].line.listen())
     }
 
     /// Listens by way of the driver of `runtime`, too: the former one may be gone, or nobody may drive it.
     pub(crate) fn also_by(&self, runtime: &Handle) -> io::Result<()> {
         attach_once(registry()?, runtime)
-    }
-
-    pub(crate) fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.ear.0.register(cx.waker());
-        let told = self.line.told.load(Ordering::Acquire);
-        if std::mem::replace(&mut self.seen, told) == told { Poll::Pending } else { Poll::Ready(()) }
     }
 }
 

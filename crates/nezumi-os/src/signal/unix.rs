@@ -1,10 +1,10 @@
 //! Signals of Unix.
 
-use super::registry::Listener;
+use super::line::Listener;
 use nezumi_core::runtime::Handle;
 use std::future::poll_fn;
 use std::io;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 /// Which signal.
 ///
@@ -143,9 +143,6 @@ impl Signal {
 
     /// Polls for the signal. Of several tasks, the one that polled last is woken.
     pub fn poll_recv(&mut self, cx: &mut Context<'_>) -> Poll<Option<()>> {
-        let coop = ready!(nezumi_wake::coop::poll_proceed(cx));
-        ready!(self.listener.poll_recv(cx));
-        coop.made_progress();
-        Poll::Ready(Some(()))
+        self.listener.poll_recv(cx)
     }
 }

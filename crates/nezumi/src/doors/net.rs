@@ -18,7 +18,3 @@ pub use nezumi_os::net::{TcpListener, TcpSocket, TcpStream, UdpSocket, lookup_ho
 #[cfg(all(unix, feature = "net"))]
 #[doc(inline)]
 pub use nezumi_os::net::{UnixDatagram, UnixListener, UnixSocket, UnixStream, unix};
-
-#[cfg(all(windows, feature = "net"))]
-#[doc(inline)]
-pub use nezumi_os::net::windows;

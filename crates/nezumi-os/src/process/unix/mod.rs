@@ -21,7 +21,7 @@ mod pipe;
 pub(super) use orphans::look_again as before_spawn;
 pub(super) use pipe::{Receiver, Sender};
 
-use crate::signal::registry::Listener;
+use crate::signal::line::Listener;
 use nezumi_core::runtime::{Handle, is_rt_shutdown_err};
 use nezumi_wake::coop;
 use orphans::Orphan;
@@ -116,7 +116,7 @@ impl Process {
         loop {
             // Listen first, look then: an end in between is told of.
             let told = match &mut self.watch {
-                Watch::Signal(Some(listener)) => listener.poll_recv(cx).is_ready(),
+                Watch::Signal(Some(listener)) => listener.poll_heard(cx).is_ready(),
                 _ => unreachable!("there is a listener from the first wait on"),
             };
             if let Some(status) = self.try_wait()? {
