@@ -90,7 +90,7 @@ impl StuckTask {
         self.elapsed
     }
 
-    /// Whether the poll uses its processor; else it sleeps, in a system call or on a lock. Where the system does not say (it is Linux that
+    /// Whether the poll uses its processor, or would if others left it one; else it sleeps, in a system call or on a lock. Where the system does not say (it is Linux that
     /// does), it is taken to burn.
     #[must_use]
     pub fn is_burning(&self) -> bool {

@@ -38,9 +38,11 @@ impl RuntimeMetrics {
         self.handle.shared().shard(worker)
     }
 
+    /// What the worker has counted, and the spares that belong to it: each spare to one worker, for good, so that no count ever goes back.
     #[track_caller]
-    fn counters(&self, worker: usize) -> &Counters {
-        self.shard(worker).counters()
+    fn total(&self, worker: usize, pick: impl Fn(&Shard) -> u64) -> u64 {
+        let spares = self.handle.shared().crew_shards().skip(worker).step_by(self.num_workers()).skip(1);
+        pick(self.shard(worker)) + spares.map(pick).sum::<u64>()
     }
 
     fn sum(&self, pick: impl Fn(&Counters) -> u64) -> u64 {
@@ -107,84 +109,84 @@ impl RuntimeMetrics {
     #[track_caller]
     #[must_use]
     pub fn worker_total_busy_duration(&self, worker: usize) -> Duration {
-        Duration::from_nanos(self.counters(worker).busy_ns.get())
+        Duration::from_nanos(self.total(worker, |shard| shard.counters().busy_ns.get()))
     }
 
     /// How often a worker went to sleep.
     #[track_caller]
     #[must_use]
     pub fn worker_park_count(&self, worker: usize) -> u64 {
-        self.counters(worker).parked.get()
+        self.total(worker, |shard| shard.counters().parked.get())
     }
 
     /// How often a worker went to sleep and how often it woke: odd while it sleeps.
     #[track_caller]
     #[must_use]
     pub fn worker_park_unpark_count(&self, worker: usize) -> u64 {
-        self.counters(worker).parked_unparked.get()
+        self.total(worker, |shard| shard.counters().parked_unparked.get())
     }
 
     /// How often a worker was woken, found nothing, and went to sleep again.
     #[track_caller]
     #[must_use]
     pub fn worker_noop_count(&self, worker: usize) -> u64 {
-        self.counters(worker).woken_in_vain.get()
+        self.total(worker, |shard| shard.counters().woken_in_vain.get())
     }
 
     /// How many tasks a worker took from others.
     #[track_caller]
     #[must_use]
     pub fn worker_steal_count(&self, worker: usize) -> u64 {
-        self.counters(worker).stolen.get()
+        self.total(worker, |shard| shard.counters().stolen.get())
     }
 
     /// How many batches a worker took from others.
     #[track_caller]
     #[must_use]
     pub fn worker_steal_operations(&self, worker: usize) -> u64 {
-        self.counters(worker).steal_operations.get()
+        self.total(worker, |shard| shard.counters().steal_operations.get())
     }
 
     /// How many polls a worker has begun.
     #[track_caller]
     #[must_use]
     pub fn worker_poll_count(&self, worker: usize) -> u64 {
-        self.shard(worker).polling.begun()
+        self.total(worker, |shard| shard.polling.begun())
     }
 
     /// How many tasks a worker pushed on its own ring.
     #[track_caller]
     #[must_use]
     pub fn worker_local_schedule_count(&self, worker: usize) -> u64 {
-        self.counters(worker).scheduled_locally.get()
+        self.total(worker, |shard| shard.counters().scheduled_locally.get())
     }
 
     /// How often a worker's ring was full.
     #[track_caller]
     #[must_use]
     pub fn worker_overflow_count(&self, worker: usize) -> u64 {
-        self.counters(worker).overflowed.get()
+        self.total(worker, |shard| shard.counters().overflowed.get())
     }
 
     /// How many tasks wait in a worker's ring.
     #[track_caller]
     #[must_use]
     pub fn worker_local_queue_depth(&self, worker: usize) -> usize {
-        self.shard(worker).queue_depth()
+        self.total(worker, |shard| shard.queue_depth() as u64) as usize
     }
 
     /// The moving average of the time that a poll takes on a worker.
     #[track_caller]
     #[must_use]
     pub fn worker_mean_poll_time(&self, worker: usize) -> Duration {
-        Duration::from_nanos(self.counters(worker).mean_poll_ns.get())
+        Duration::from_nanos(self.shard(worker).counters().mean_poll_ns.get())
     }
 
     /// How often other workers took over what a worker left behind in a long poll, counted at those who took.
     #[track_caller]
     #[must_use]
     pub fn worker_rescue_count(&self, worker: usize) -> u64 {
-        self.counters(worker).rescued.get()
+        self.total(worker, |shard| shard.counters().rescued.get())
     }
 
     /// How many spare workers stand in for workers that are stuck. See

@@ -135,11 +135,23 @@ struct Seen {
     reported: bool,
 }
 
+/// What a worker does that is stuck in a poll.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// It waits, in a system call or on a lock.
+    Sleeps,
+    /// It has used its processor for at least half of the time since the first look that found it stuck.
+    Burns,
+    /// It has not, but would if others left it one. On a crowded machine that looks like a worker that is blocked, and a spare would only crowd
+    /// it more.
+    Starves,
+}
+
 /// What one look found.
 #[derive(Default)]
 struct Found {
     stuck: usize,
-    /// Those of them that sleep in their poll, and those that use their processor, or wait for one.
+    /// Those of them that sleep in their poll, and those that use their processor.
     blocked: usize,
     burning: usize,
     /// There is one of whom it is not known yet.
@@ -251,10 +263,14 @@ impl<'a> Looker<'a> {
         }
         let seen = &self.seen[index];
         if seen.stuck_looks > 1 {
-            let burns = seen.burns(shard, now);
-            *(if burns { &mut found.burning } else { &mut found.blocked }) += 1;
+            let pace = seen.pace(shard, now);
+            match pace {
+                Pace::Sleeps => found.blocked += 1,
+                Pace::Burns => found.burning += 1,
+                Pace::Starves => {}
+            }
             found.needs_help = found.needs_help.or(self.if_alone(index));
-            self.report(index, now, burns);
+            self.report(index, now, pace != Pace::Sleeps);
         }
     }
 
@@ -375,16 +391,17 @@ fn contain(f: impl FnOnce()) {
 }
 
 impl Seen {
-    /// Whether the worker has used its processor for at least half of the time since the first look that found it stuck, or would use one now if
-    /// other processes left it any: on a crowded machine a worker that gets no time looks like one that is blocked, and a spare would only
-    /// crowd it more. Where the system does not say, it is taken to
-    /// burn: fewer spares are begun for those, and one is enough to serve what waits.
-    fn burns(&self, shard: &super::Shard, now: Instant) -> bool {
+    /// Where the system does not say, a stuck worker is taken to burn: fewer spares are begun for those, and one is enough to serve what waits.
+    fn pace(&self, shard: &super::Shard, now: Instant) -> Pace {
         match (self.cpu, shard.polling.cpu_time()) {
-            (Some(then), Some(until_now)) if 2 * until_now.saturating_sub(then) >= now - self.first_look => {
-                true
+            (Some(then), Some(until_now)) if 2 * until_now.saturating_sub(then) < now - self.first_look => {
+                if shard.polling.is_runnable() {
+                    Pace::Starves
+                } else {
+                    Pace::Sleeps
+                }
             }
-            _ => shard.polling.is_runnable(),
+            _ => Pace::Burns,
         }
     }
 }
