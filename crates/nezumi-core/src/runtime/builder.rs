@@ -427,7 +427,8 @@ impl Builder {
     }
 
     /// Calls `f`, on the thread of the watch, for a task that does not come back from its poll for [`stuck_after`](Self::stuck_after): once for
-    /// each such poll. A panic of `f` goes no further.
+    /// each such poll. A panic of `f` goes no further. While `f` runs nobody looks after workers that are stuck; who drops the runtime waits
+    /// for it.
     ///
     /// Only on the multi-thread runtime, and with the watch on.
     ///

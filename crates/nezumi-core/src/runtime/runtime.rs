@@ -147,7 +147,7 @@ pub(super) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
 pub(super) fn shut_down(handle: &Handle, wait: Option<Duration>) {
     let shared = handle.shared();
     if shared.is_multi_thread() {
-        shutdown::begin(shared);
+        shutdown::begin(shared, wait.is_none() && entered::may_block());
     } else {
         coop::with_unconstrained(|| current_thread::shut_down(handle));
     }

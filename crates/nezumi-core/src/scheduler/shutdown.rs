@@ -14,8 +14,8 @@ use nezumi_queue::Ring;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
-/// Begins the shutdown of a multi-threaded runtime. Idempotent.
-pub(crate) fn begin(shared: &Shared) {
+/// Begins the shutdown of a multi-threaded runtime. Idempotent. If `patient` it waits for a hook that the watch is in.
+pub(crate) fn begin(shared: &Shared, patient: bool) {
     if shared.set_shutting_down() {
         for inject in &shared.inject {
             inject.close();
@@ -23,7 +23,7 @@ pub(crate) fn begin(shared: &Shared) {
         for index in 0..shared.crew() {
             shared.wake(index);
         }
-        shared.watch.stop();
+        shared.watch.stop(patient);
     }
 }
 

@@ -25,6 +25,9 @@
 //! ```
 //!
 //! If H2 is first, S3 finds the seat free; if S2 is first, H3 sees the bit. Model: `nobody_sleeps_beside_an_empty_seat`.
+//!
+//! Code of the program's that runs here, hooks and the wakers of timers, finds itself inside the runtime. It may panic and block. Tests:
+//! `tests/it/hostile.rs`.
 
 use super::shared::Shared;
 use super::{shutdown, thread};
@@ -67,12 +70,18 @@ struct Bell {
     parker: Parker,
     asleep: AtomicBool,
     stop: AtomicBool,
+    /// The watch is in code of the program's, or about to be: a hook, or the waker of a timer.
+    is_in_program: AtomicBool,
 }
 
 impl Watch {
     pub(super) fn new() -> Self {
-        let bell =
-            Bell { parker: Parker::new(), asleep: AtomicBool::new(false), stop: AtomicBool::new(false) };
+        let bell = Bell {
+            parker: Parker::new(),
+            asleep: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            is_in_program: AtomicBool::new(false),
+        };
         Self { bell: Arc::new(bell), thread: Mutex::new(None) }
     }
 
@@ -85,20 +94,25 @@ impl Watch {
         let handle = handle.clone();
         let thread = std::thread::Builder::new().name("nezumi-watch".into()).stack_size(128 * 1024).spawn(
             move || {
-                Looker::new(&handle).run(&bell);
+                // The program's code that runs here would else have run on a worker.
+                let _inside = handle.enter();
+                Looker::new(&handle, &bell).run();
             },
         )?;
         *self.thread.lock() = Some(thread);
         Ok(())
     }
 
-    /// Ends the thread, and waits for that: it is never in a place where it could block.
-    pub(super) fn stop(&self) {
+    /// Ends the thread, and waits for that: nothing of ours blocks there. For code of the program's it waits only if `patient`; a spare that
+    /// the watch would begin after that finds the pool closed.
+    pub(super) fn stop(&self, patient: bool) {
+        // SeqCst, here and in `contain`: either that sees it and stays out of the program's code, or it is seen there.
         self.bell.stop.store(true, Ordering::SeqCst);
+        let may_block = self.bell.is_in_program.load(Ordering::SeqCst);
         self.bell.parker.unpark();
         let thread = self.thread.lock().take();
         if let Some(thread) = thread {
-            if thread.thread().id() != std::thread::current().id() {
+            if thread.thread().id() != std::thread::current().id() && (patient || !may_block) {
                 let _ = thread.join();
             }
         }
@@ -163,6 +177,7 @@ struct Found {
 /// What the watch remembers from look to look.
 struct Looker<'a> {
     handle: &'a Handle,
+    bell: &'a Bell,
     shared: &'a Shared,
     seen: Vec<Seen>,
     turns: u64,
@@ -170,7 +185,7 @@ struct Looker<'a> {
 }
 
 impl<'a> Looker<'a> {
-    fn new(handle: &'a Handle) -> Self {
+    fn new(handle: &'a Handle, bell: &'a Bell) -> Self {
         let shared = handle.shared();
         let now = Instant::now();
         let seen = Seen {
@@ -183,6 +198,7 @@ impl<'a> Looker<'a> {
         };
         Self {
             handle,
+            bell,
             shared,
             seen: vec![seen; shared.workers() + shared.spares.count()],
             turns: u64::MAX,
@@ -190,7 +206,8 @@ impl<'a> Looker<'a> {
         }
     }
 
-    fn run(&mut self, bell: &Bell) {
+    fn run(&mut self) {
+        let bell = self.bell;
         let (mut quiet, mut busy) = (0, 0);
         while !bell.stop.load(Ordering::SeqCst) {
             if self.shared.idle.all_sleeping(self.shared.spares.active()) {
@@ -198,7 +215,7 @@ impl<'a> Looker<'a> {
                 busy = 0;
                 self.send_spare_away();
                 if quiet >= QUIET_LOOKS && self.shared.spares.active() == 0 {
-                    self.sleep(bell);
+                    self.sleep();
                     quiet = 0;
                     continue;
                 }
@@ -216,7 +233,8 @@ impl<'a> Looker<'a> {
         }
     }
 
-    fn sleep(&self, bell: &Bell) {
+    fn sleep(&self) {
+        let bell = self.bell;
         bell.asleep.store(true, Ordering::SeqCst);
         if self.shared.idle.all_sleeping(0) && !bell.stop.load(Ordering::SeqCst) {
             bell.parker.park();
@@ -300,7 +318,7 @@ impl<'a> Looker<'a> {
         if let Some((id, spawned_at)) = polling.task_of(self.seen[index].begun) {
             let worker = self.if_alone(index).unwrap_or(index);
             let stuck = StuckTask { id, spawned_at, worker, elapsed, burns };
-            contain(|| hook(&stuck));
+            self.bell.contain(|| hook(&stuck));
         }
     }
 
@@ -359,7 +377,7 @@ impl<'a> Looker<'a> {
     fn fire_timers(&self, index: usize) {
         let timers = &self.shared.shard(index).timers;
         if timers.next_deadline_ms() != NEVER {
-            contain(|| _ = timers.advance(self.shared.clock.now_ms()));
+            self.bell.contain(|| _ = timers.advance(self.shared.clock.now_ms()));
         }
     }
 
@@ -385,9 +403,15 @@ impl<'a> Looker<'a> {
     }
 }
 
-/// Runs code of the program's, a hook or wakers, which must not end the watch. A panic has been reported.
-fn contain(f: impl FnOnce()) {
-    let _ = catch_unwind(AssertUnwindSafe(f));
+impl Bell {
+    /// Runs code of the program's, a hook or wakers, which must not end the watch. A panic has been reported.
+    fn contain(&self, f: impl FnOnce()) {
+        self.is_in_program.store(true, Ordering::SeqCst);
+        if !self.stop.load(Ordering::SeqCst) {
+            let _ = catch_unwind(AssertUnwindSafe(f));
+        }
+        self.is_in_program.store(false, Ordering::SeqCst);
+    }
 }
 
 impl Seen {

@@ -2,7 +2,7 @@
 
 use crate::support::{Census, burn, current_thread, eventually};
 use nezumi_core::runtime::{Builder, Runtime};
-use nezumi_core::spawn::{block_in_place, yield_now};
+use nezumi_core::spawn::{block_in_place, spawn, yield_now};
 use nezumi_core::time::sleep;
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -105,6 +105,54 @@ fn a_waker_that_panics_does_not_end_the_watch() {
     thread.join().unwrap();
     rt.block_on(task).unwrap();
     outcome.expect("the timers of a stuck worker fire, also after one whose waker panicked");
+}
+
+/// As on a worker, which would have fired the timer: what the waker spawns is spawned on its runtime.
+#[test]
+fn a_waker_that_spawns_may_do_so_on_the_watch() {
+    struct SpawnOnWake(mpsc::Sender<()>);
+
+    impl Wake for SpawnOnWake {
+        fn wake(self: Arc<Self>) {
+            spawn(async move { self.0.send(()).unwrap() });
+        }
+    }
+
+    let rt = one_worker(|builder| {
+        builder.max_spare_workers(0);
+    });
+    let (spawned, has_spawned) = mpsc::channel();
+    rt.block_on(rt.spawn(async move {
+        let mut timer = pin!(sleep(Duration::from_millis(5)));
+        assert!(poll_by(Arc::new(SpawnOnWake(spawned)).into(), timer.as_mut()).is_pending());
+        std::thread::sleep(Duration::from_millis(50));
+    }))
+    .unwrap();
+    has_spawned.recv_timeout(FOR_EVER).expect("the waker was called, and could spawn");
+}
+
+#[test]
+fn a_hook_that_blocks_does_not_hold_up_who_ends_the_runtime_without_waiting() {
+    let (called, is_called) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let ended = std::sync::Mutex::new(ended);
+    let rt = one_worker(|builder| {
+        builder.stuck_after(Duration::from_millis(1)).on_stuck(move |_| {
+            let _ = called.send(());
+            let _ = ended.lock().unwrap().recv();
+        });
+    });
+    let task = rt.spawn(async { burn(Duration::from_millis(50)) });
+    is_called.recv_timeout(FOR_EVER).expect("the watch tells of a poll that takes so long");
+    let (shut_down, is_shut_down) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        rt.shutdown_background();
+        shut_down.send(()).unwrap();
+    });
+    let outcome = is_shut_down.recv_timeout(FOR_EVER);
+    drop((end, task));
+    thread.join().unwrap();
+    outcome.expect("it waits for nothing, not for the hook either");
 }
 
 /// A runtime of one worker that looks at everything after each poll. Counted as alive as long as its memory is.
