@@ -27,6 +27,8 @@ pub(super) struct State<J> {
     /// Of the last thread that ended by itself. The next one, or the shutdown, joins it.
     last_ended: Option<JoinHandle<()>>,
     pub(super) is_shutdown: bool,
+    /// After the shutdown began: how many of the jobs in front are run all the same, for they waited only until a thread had arrived.
+    spared: usize,
     next_id: usize,
     max_threads: usize,
     /// How many may be on the way at once.
@@ -56,6 +58,7 @@ impl<J: Job> State<J> {
             ended_early: Vec::new(),
             last_ended: None,
             is_shutdown: false,
+            spared: 0,
             next_id: 0,
             max_threads: max_threads.max(1),
             limit: limit.max(1),
@@ -170,9 +173,21 @@ impl<J: Job> State<J> {
         }
     }
 
+    /// Takes the next job, and says whether it is to be run; else it is to be cancelled.
+    pub(super) fn next(&mut self) -> Option<(J, bool)> {
+        let (job, duty) = self.queue.pop_front()?;
+        let is_spared = self.spared > 0;
+        self.spared = self.spared.saturating_sub(1);
+        Some((job, !self.is_shutdown || is_spared || duty == Duty::Mandatory))
+    }
+
     /// Returns the sleepers, who are all sent for.
     pub(super) fn begin_shutdown(&mut self) -> Vec<Arc<Parker>> {
         self.is_shutdown = true;
+        // A thread for each job would have come, had not arrivals sent for each other. Whether a job is run must not hang on how soon they
+        // did: only those are cancelled for which there are not threads enough.
+        let busy = self.threads - self.idle.len() - self.on_the_way;
+        self.spared = self.max_threads - busy;
         self.on_the_way += self.idle.len();
         std::mem::take(&mut self.idle)
     }

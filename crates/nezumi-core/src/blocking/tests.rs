@@ -272,6 +272,35 @@ fn a_job_that_a_thread_was_started_for_runs_though_the_shutdown_comes_first() {
     assert_eq!((ran.load(Ordering::Relaxed), cancelled.load(Ordering::Relaxed)), (1, 1));
 }
 
+/// One thread is on its way, and would send for the others. The shutdown comes before it has.
+#[test]
+fn jobs_that_only_wait_for_threads_to_arrive_run_though_the_shutdown_comes_first() {
+    let (open, opened) = mpsc::channel::<()>();
+    let gate = std::sync::Mutex::new(opened);
+    let mut config = config(3, FOREVER);
+    config.after_start = Some(Arc::new(move || gate.lock().unwrap().recv().unwrap_or(())));
+    let pool = Pool::with_limit(config, 1);
+    let (ran, cancelled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    // As long as all are at it there is no thread for more.
+    let together = Arc::new(Barrier::new(3));
+    for _ in 0..5 {
+        let (ran, together) = (ran.clone(), together.clone());
+        let run = Box::new(move || {
+            together.wait();
+            add_one(&ran);
+        });
+        let work = Work { run, cancelled: cancelled.clone(), is_resident: false };
+        pool.spawn(work, Duty::Optional, &Flag).unwrap();
+    }
+    std::thread::scope(|scope| {
+        let shutdown = scope.spawn(|| pool.shutdown(None));
+        wait_until(|| pool.shared.state.lock().is_shutdown);
+        drop(open);
+        assert!(shutdown.join().unwrap());
+    });
+    assert_eq!((ran.load(Ordering::Relaxed), cancelled.load(Ordering::Relaxed)), (3, 2));
+}
+
 #[test]
 fn shutdown_gives_up_after_its_timeout() {
     let pool = pool(2);

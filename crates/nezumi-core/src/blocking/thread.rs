@@ -1,7 +1,7 @@
 //! The life of one thread of the pool.
 
 use super::state::{Rouse, State};
-use super::{Config, Duty, Host, Job};
+use super::{Config, Host, Job};
 use nezumi_prim::sync::{Arc, Condvar, Mutex};
 use nezumi_prim::thread::{Builder, JoinHandle};
 use nezumi_prim::{CachePadded, Parker};
@@ -87,18 +87,14 @@ impl<J: Job> Shared<J> {
         let parker = Arc::new(Parker::new());
         let mut state = this.state.lock();
         state.arrive();
-        // The job that it was started for was there before the shutdown, if it comes to that, and had no other thread to wait for.
-        let mut is_first = true;
         loop {
-            while let Some((job, duty)) = state.queue.pop_front() {
-                let cancelled = state.is_shutdown && duty == Duty::Optional && !is_first;
-                is_first = false;
+            while let Some((job, is_run)) = state.next() {
                 // Before the job, which may take long. To cancel one takes no time.
-                let rouse = if cancelled { Rouse::Nobody } else { state.rouse() };
+                let rouse = if is_run { state.rouse() } else { Rouse::Nobody };
                 let resident = job.is_resident();
                 drop(state);
                 Self::rouse(this, rouse, host);
-                contain(|| if cancelled { job.cancel() } else { job.run() });
+                contain(|| if is_run { job.run() } else { job.cancel() });
                 state = this.state.lock();
                 state.residents -= usize::from(resident);
             }
