@@ -85,7 +85,9 @@ fn what_cannot_be_handled_is_refused() {
     rt.block_on(async {
         for number in [libc::SIGKILL, libc::SIGSTOP, libc::SIGSEGV, -1, 1000] {
             let error = signal(SignalKind::from_raw(number)).unwrap_err();
-            assert!(error.to_string().contains(&number.to_string()), "{error}");
+            let phrase = if number == 1000 { "signal too large" } else { "Refusing to register signal" };
+            let text = error.to_string();
+            assert!(text.starts_with(phrase) && text.contains(&number.to_string()), "{error}");
         }
     });
 }
@@ -97,5 +99,10 @@ fn without_io_it_says_so() {
         rt.block_on(async { signal(SignalKind::hangup()).is_ok() })
     }));
     let message = outcome.unwrap_err();
-    assert!(message.downcast_ref::<&str>().unwrap().starts_with("there is no signal driver running"));
+    assert!(
+        message
+            .downcast_ref::<&str>()
+            .unwrap()
+            .starts_with("A Tokio 1.x context was found, but IO is disabled.")
+    );
 }

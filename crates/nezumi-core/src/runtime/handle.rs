@@ -87,7 +87,7 @@ impl Handle {
     pub fn try_current() -> Result<Self, TryCurrentError> {
         context::with(|context| match context.current_shard() {
             Some(shard) => Ok(shard.shared().handle()),
-            None => Err(TryCurrentError { _private: () }),
+            None => Err(TryCurrentError { kind: Missing::NoContext }),
         })
     }
 
@@ -292,14 +292,20 @@ impl fmt::Debug for EnterGuard<'_> {
 /// There is no runtime on this thread.
 #[derive(Debug)]
 pub struct TryCurrentError {
-    _private: (),
+    kind: Missing,
+}
+
+/// The one cause there is, by Tokio's name, for the `Debug` text.
+#[derive(Clone, Copy, Debug)]
+enum Missing {
+    NoContext,
 }
 
 impl TryCurrentError {
     /// Whether the cause is that this thread has entered no runtime. It always is.
     #[must_use]
     pub fn is_missing_context(&self) -> bool {
-        true
+        matches!(self.kind, Missing::NoContext)
     }
 
     /// Whether the cause is that the thread is ending and has dropped its thread-locals. It never is: ours have no destructor.

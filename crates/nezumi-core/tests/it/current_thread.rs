@@ -246,3 +246,15 @@ fn a_yielding_root_future_does_not_starve_the_driver() {
         }
     });
 }
+
+#[test]
+fn outside_a_runtime_there_is_no_current_one_and_that_is_said_as_tokio_does() {
+    let error = nezumi_core::runtime::Handle::try_current().unwrap_err();
+    assert_eq!(format!("{error:?}"), "TryCurrentError { kind: NoContext }");
+    assert!(
+        error.to_string().starts_with(
+            "there is no reactor running, must be called from the context of a Tokio 1.x runtime"
+        )
+    );
+    assert!(error.is_missing_context() && !error.is_thread_local_destroyed());
+}

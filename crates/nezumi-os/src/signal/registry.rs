@@ -141,8 +141,11 @@ impl Listener {
     pub(crate) fn new(signal: libc::c_int, runtime: &Handle) -> io::Result<Self> {
         let refuses =
             |why: &str| Err(io::Error::other(format!("Refusing to register signal {signal}: {why}")));
-        if signal < 0 || signal as usize >= SIGNALS {
+        if signal < 0 {
             return refuses("there is no such signal");
+        }
+        if signal as usize >= SIGNALS {
+            return Err(io::Error::other(format!("signal too large: there is no signal {signal}")));
         }
         if signal_hook_registry::FORBIDDEN.contains(&signal) {
             return refuses("it cannot be handled, or not without danger");

@@ -125,8 +125,7 @@ pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     let runtime = Handle::current();
     assert!(
         runtime.has_io(),
-        "there is no signal driver running, must be called from the context of Tokio runtime with I/O enabled: call `enable_io` on the \
-         runtime builder"
+        "A Tokio 1.x context was found, but IO is disabled. Call `enable_io` on the runtime builder to enable IO."
     );
     Ok(Signal { listener: Listener::new(kind.0, &runtime)? })
 }

@@ -42,10 +42,12 @@ impl<T> TrySendError<T> {
 
 impl<T> fmt::Debug for TrySendError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+        // In quotes, as Tokio has it.
+        let text = match self {
             Self::Full(..) => "Full(..)",
             Self::Closed(..) => "Closed(..)",
-        })
+        };
+        fmt::Debug::fmt(text, f)
     }
 }
 
@@ -124,10 +126,12 @@ impl<T> SendTimeoutError<T> {
 
 impl<T> fmt::Debug for SendTimeoutError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+        // In quotes, as Tokio has it.
+        let text = match self {
             Self::Timeout(..) => "Timeout(..)",
             Self::Closed(..) => "Closed(..)",
-        })
+        };
+        fmt::Debug::fmt(text, f)
     }
 }
 

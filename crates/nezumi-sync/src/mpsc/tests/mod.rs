@@ -69,15 +69,15 @@ fn the_ends_may_cross_a_caught_panic() {
 fn texts_are_those_that_programs_match() {
     let texts = [
         (format!("{} {:?}", SendError(1), SendError(1)), "channel closed SendError { .. }"),
-        (format!("{0} {0:?}", TrySendError::Full(1)), "no available capacity Full(..)"),
-        (format!("{0} {0:?}", TrySendError::Closed(1)), "channel closed Closed(..)"),
+        (format!("{0} {0:?}", TrySendError::Full(1)), "no available capacity \"Full(..)\""),
+        (format!("{0} {0:?}", TrySendError::Closed(1)), "channel closed \"Closed(..)\""),
         (format!("{0} {0:?}", TryRecvError::Empty), "receiving on an empty channel Empty"),
         (format!("{0} {0:?}", TryRecvError::Disconnected), "receiving on a closed channel Disconnected"),
         (
             format!("{0} {0:?}", SendTimeoutError::Timeout(1)),
-            "timed out waiting on send operation Timeout(..)",
+            "timed out waiting on send operation \"Timeout(..)\"",
         ),
-        (format!("{0} {0:?}", SendTimeoutError::Closed(1)), "channel closed Closed(..)"),
+        (format!("{0} {0:?}", SendTimeoutError::Closed(1)), "channel closed \"Closed(..)\""),
     ];
     for (text, expected) in texts {
         assert_eq!(text, expected);
