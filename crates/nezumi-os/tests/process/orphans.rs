@@ -3,9 +3,11 @@
 use crate::support::*;
 use nezumi_core::spawn::spawn;
 use nezumi_os::process::{Child, Command};
+use std::process::Stdio;
 
+/// It holds none of our streams: whoever reads them to their end is to see that a test has failed, not to wait for the sleeper.
 fn sleeper() -> Child {
-    Command::new("sleep").arg("600").spawn().unwrap()
+    Command::new("sleep").arg("600").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 fn kill(pid: u32) {
@@ -100,7 +102,8 @@ fn the_nurse_leaves_after_the_last_and_comes_again() {
         };
         for _ in 0..2 {
             let pids: Vec<_> = runtime.block_on(async { (0..3).map(|_| sleeper().id().unwrap()).collect() });
-            assert!(nurse_is_there());
+            // A thread takes its name once it runs.
+            eventually("she comes", nurse_is_there);
             pids.into_iter().for_each(runs_and_is_reaped);
             eventually("she leaves", || !nurse_is_there());
         }
