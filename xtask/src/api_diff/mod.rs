@@ -38,6 +38,8 @@ struct Report {
     different: Vec<Difference>,
     /// Differences that are known, and why they are.
     accepted: Vec<String>,
+    /// Known as differences, and none any more.
+    stale: Vec<String>,
 }
 
 #[derive(Default, Serialize)]
@@ -62,6 +64,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         std::fs::write(file, serde_json::to_string_pretty(&report)? + "\n")?;
     }
     ensure!(report.missing.is_empty() && report.different.is_empty(), "the APIs differ");
+    ensure!(report.stale.is_empty(), "known as differences, and none any more: {}", report.stale.join(", "));
     Ok(())
 }
 
@@ -73,6 +76,7 @@ fn compare(theirs: &Surface, ours: &Surface, accepted: &BTreeMap<String, String>
         missing: Vec::new(),
         different: Vec::new(),
         accepted: Vec::new(),
+        stale: Vec::new(),
     };
     for (item, wanted) in theirs {
         let count = match wanted.kind {
@@ -85,6 +89,7 @@ fn compare(theirs: &Surface, ours: &Surface, accepted: &BTreeMap<String, String>
         count.ours += usize::from(found.is_some());
         let same = found.is_some_and(|found| fits(wanted, found));
         if same {
+            report.stale.extend(accepted.contains_key(item).then(|| item.clone()));
             continue;
         }
         if accepted.contains_key(item) {
@@ -184,11 +189,11 @@ mod tests {
     fn only_what_is_lacking_is_a_difference() {
         let theirs = surface(&[("a", "fn()"), ("b", "fn(u8)"), ("c", "fn()"), ("d", "fn()")]);
         let ours = surface(&[("a", "const fn()"), ("b", "fn(u16)"), ("extra", "fn()")]);
-        let accepted = [("d".to_owned(), "reason".to_owned())].into();
+        let accepted = ["a", "d"].map(|item| (item.to_owned(), "reason".to_owned())).into();
         let report = compare(&theirs, &ours, &accepted);
         assert_eq!(report.missing, ["c  fn()"]);
         assert_eq!(report.different.len(), 1);
-        assert_eq!(report.accepted, ["d"]);
+        assert_eq!((&report.accepted[..], &report.stale[..]), (&["d".to_owned()][..], &["a".to_owned()][..]));
         assert_eq!((report.methods.theirs, report.methods.ours), (4, 2));
     }
 }

@@ -122,6 +122,18 @@ impl Crates {
         described.chain(hidden)
     }
 
+    /// The names of types of the standard library that appear anywhere.
+    pub(crate) fn standard_types(&self) -> impl Iterator<Item = &str> {
+        let paths =
+            self.0.iter().filter_map(|of| of.json["paths"].as_object()).flat_map(|paths| paths.values());
+        paths.filter_map(|summary| {
+            let is_type = matches!(summary["kind"].as_str(), Some("struct" | "enum"));
+            let path = summary["path"].as_array().filter(|_| is_type)?;
+            let is_standard = matches!(path.first()?.as_str(), Some("std" | "core" | "alloc"));
+            path.last()?.as_str().filter(|_| is_standard)
+        })
+    }
+
     /// The item with this id, as seen from `of`; it may be another crate's. `None` for crates not looked at.
     pub(crate) fn resolve<'a>(&'a self, of: &'a Crate, id: &Value) -> Option<Item<'a>> {
         let id = id_of(id);

@@ -41,7 +41,10 @@ pub(crate) fn surface(crates: &Crates, name: &str) -> Result<Surface> {
     let mut surface = walk.surface;
     let exported: BTreeSet<String> =
         surface.keys().filter_map(|path| path.rsplit("::").next()).map(str::to_owned).collect();
-    let unnamed: BTreeSet<&str> = crates.types().filter(|name| !exported.contains(*name)).collect();
+    // A type of the standard library keeps its name where one that is not exported has the same.
+    let standard: BTreeSet<&str> = crates.standard_types().collect();
+    let unnamed: BTreeSet<&str> =
+        crates.types().filter(|name| !exported.contains(*name) && !standard.contains(name)).collect();
     for entry in surface.values_mut() {
         entry.signature = without_names(&entry.signature, &unnamed);
     }

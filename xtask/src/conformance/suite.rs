@@ -61,7 +61,8 @@ pub(crate) const ALL: &[Suite] = &[
         name: "axum",
         package: "axum",
         content: Content::Package,
-        features: &["default", "http2", "macros", "multipart", "ws"],
+        // The last one is what its unit tests want.
+        features: &["default", "http2", "macros", "multipart", "ws", "__private"],
         rustflags: None,
     },
 ];
