@@ -61,8 +61,8 @@ pub(crate) const ALL: &[Suite] = &[
         name: "axum",
         package: "axum",
         content: Content::Package,
-        // The last one is what its unit tests want.
-        features: &["default", "http2", "macros", "multipart", "ws", "__private"],
+        // The last two are what its unit tests want.
+        features: &["default", "http2", "macros", "multipart", "ws", "__private", "axum-macros/__private"],
         rustflags: None,
     },
 ];
