@@ -6,6 +6,7 @@
 use super::Shard;
 use super::current_thread::Core;
 use super::worker::Worker;
+use crate::timer::notes;
 use std::cell::Cell;
 use std::ptr;
 
@@ -17,7 +18,8 @@ pub(crate) struct Context {
     worker: Cell<*const Worker>,
     /// The single-threaded scheduler that runs here.
     core: Cell<*const Core>,
-    /// The shard whose owner's part is this thread's: that of `worker` or of `core`.
+    /// The shard whose owner's part is this thread's: that of `worker` or of `core`. Whoever changes it takes up the timers that were put off
+    /// for it first (`timer::notes`).
     owned: Cell<*const Shard>,
     /// How many enter guards stand, to see them dropped in order.
     depth: Cell<usize>,
@@ -103,6 +105,7 @@ pub(crate) struct RoleGuard {
 ///
 /// What `role` points to stays valid until the guard is dropped, and guards are dropped in the reverse order.
 pub(crate) unsafe fn play(role: Role) -> RoleGuard {
+    notes::take_up();
     with(|context| RoleGuard {
         former: Role {
             shard: context.shard.replace(role.shard),
@@ -115,6 +118,7 @@ pub(crate) unsafe fn play(role: Role) -> RoleGuard {
 
 impl Drop for RoleGuard {
     fn drop(&mut self) {
+        notes::take_up();
         with(|context| {
             context.shard.set(self.former.shard);
             context.worker.set(self.former.worker);
@@ -126,6 +130,7 @@ impl Drop for RoleGuard {
 
 /// Gives up the worker, but not the runtime, that this thread is: what follows runs beside it. For good: the worker goes on elsewhere.
 pub(crate) fn give_up_worker() {
+    notes::take_up();
     with(|context| {
         context.worker.set(ptr::null());
         context.owned.set(ptr::null());
@@ -134,6 +139,7 @@ pub(crate) fn give_up_worker() {
 
 /// Undoes [`give_up_worker`].
 pub(crate) fn take_back_worker(worker: *const Worker, shard: *const Shard) {
+    notes::take_up();
     with(|context| {
         context.worker.set(worker);
         context.owned.set(shard);

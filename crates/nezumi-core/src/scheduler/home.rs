@@ -118,10 +118,15 @@ impl Home {
 
     /// Tells the scheduler that `deadline_ms` is now the earliest of this shard's timers. Called under no lock. Wakes whoever sleeps past it.
     pub fn timer_armed(&self, deadline_ms: u64) {
+        Self::timer_armed_in(self.shard(), deadline_ms);
+    }
+
+    /// The same for the home of a shard that is not counted.
+    pub(crate) fn timer_armed_in(shard: &Shard, deadline_ms: u64) {
         // The owner looks at its timers before it sleeps. Those of a spare's shard are another worker's.
-        let shard = self.shard();
-        if shard.index() >= self.shared().workers() || !context::with(|context| context.owns(shard)) {
-            self.shared().timer_armed(self.shard(), deadline_ms);
+        let shared = shard.shared();
+        if shard.index() >= shared.workers() || !context::with(|context| context.owns(shard)) {
+            shared.timer_armed(shard, deadline_ms);
         }
     }
 }

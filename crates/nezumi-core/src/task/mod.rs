@@ -50,6 +50,8 @@ pub(crate) use registry::Registry;
 pub(crate) use runnable::{Runnable, TaskRef};
 
 pub(crate) use waker::is_waker_of;
+#[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+pub(crate) use waker::runs_here;
 
 use std::future::Future;
 use std::panic::Location;

@@ -7,6 +7,7 @@ use super::cell::{Cell, Header, Stage};
 use super::runnable::refs_at_completion;
 use super::state::{OnEnd, OnStart, OnStop};
 use super::{Id, JoinError, Runnable, Schedule, id, waker};
+use crate::timer::notes;
 use nezumi_prim::cell::UnsafeCell;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +15,8 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
-/// Sets the current task id while user code of a task runs.
+/// Sets the current task id while user code of a task runs. Whoever makes it holds a reference to the task until it is dropped, when the
+/// timers that this code has put off are armed.
 struct Inside(Option<Id>);
 
 impl Inside {
@@ -27,7 +29,9 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
+        // In this order, so that nothing more is put off for this task.
         id::replace_current(self.0);
+        notes::take_up();
     }
 }
 

@@ -36,6 +36,16 @@ pub(crate) fn is_waker_of(waker: &Waker, task: *const ()) -> bool {
     std::ptr::eq(waker.data(), task) && std::ptr::eq(waker.vtable(), &VTABLE)
 }
 
+/// Whether `waker` is of the task whose code runs on this thread. If so, that task is held at least until `run::Inside`, by which this is
+/// known, is dropped.
+#[inline]
+#[cfg_attr(any(nezumi_loom, nezumi_shuttle), expect(dead_code, reason = "no timer is put off there"))]
+pub(crate) fn runs_here(waker: &Waker) -> bool {
+    // SAFETY: a waker of this table holds, or borrows, a reference to its task.
+    std::ptr::eq(waker.vtable(), &VTABLE)
+        && super::try_id() == Some(unsafe { task(waker.data()).as_ref() }.id)
+}
+
 /// # Safety
 ///
 /// `data` is of a waker of this table.

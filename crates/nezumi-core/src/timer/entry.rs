@@ -3,13 +3,14 @@
 //! Called by `time::Sleep`, inside which it lives. Converts the deadline to ticks, finds the shard whose wheel the node hangs
 //! in, and takes the node out when the future goes.
 //!
-//! A new entry touches nothing but the reference count of its shard; the wheel hears of it at the first poll, and a
+//! A new entry touches nothing but the reference count of its shard; the wheel hears of it at the end of its first poll, and a
 //! reset of an entry that is not pending waits for the next poll, too. At that poll it moves to the shard of the thread that
 //! polls, if it is of the same runtime: there the lock is free, and the deadline is looked at first.
 //!
 //! Tests: `time` in the integration tests, and those of `timers`.
 
-use super::node::{CLOSED, FIRED, IDLE, Node, UNARMED, is_pending};
+use super::node::{CLOSED, FIRED, IDLE, NOTED, Node, UNARMED, is_pending};
+use super::notes;
 use super::timers::Armed;
 use crate::scheduler::Home;
 use nezumi_prim::sync::atomic::Ordering;
@@ -37,7 +38,8 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             // Acquire: whoever ended the wait is done with the node.
-            if is_pending(this.node.state.load(Ordering::Acquire)) {
+            let state = this.node.state.load(Ordering::Acquire);
+            if (state == NOTED && !forget(this.home, &this.node)) || is_pending(state) {
                 // SAFETY: we own the node, and `home` is the one it was armed with.
                 unsafe { this.home.timers().cancel(NonNull::from(&*this.node)) };
             }
@@ -73,8 +75,8 @@ impl Entry {
     pub fn is_elapsed(&self) -> bool {
         match self.node.state.load(Ordering::Acquire) {
             FIRED | CLOSED => true,
-            // A reset is taken up at the next poll. Until then the clock knows.
-            UNARMED => {
+            // The wheel does not know of it yet, but the clock does.
+            UNARMED | NOTED => {
                 let clock = self.home.clock();
                 clock.deadline_ms(self.deadline) <= clock.now_ms()
             }
@@ -90,19 +92,25 @@ impl Entry {
     pub fn poll_elapsed(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ShutDown>> {
         let this = self.project();
         let node = NonNull::from(&*this.node);
-        // Acquire: pairs with the Release of `fire`, after which the node is ours again.
-        match this.node.state.load(Ordering::Acquire) {
-            FIRED => return Poll::Ready(Ok(())),
-            CLOSED => return Poll::Ready(Err(ShutDown)),
-            IDLE | UNARMED => ready!(arm(this.home, node, *this.deadline, cx)),
-            // SAFETY: we own the node, which was armed with `home`.
-            _ if unsafe { this.home.timers().renew(node, cx.waker()) } => return Poll::Pending,
-            _ => {}
-        }
-        // It has ended since we looked.
-        match this.node.state.load(Ordering::Acquire) {
-            CLOSED => Poll::Ready(Err(ShutDown)),
-            _ => Poll::Ready(Ok(())),
+        let mut may_wait = true;
+        loop {
+            // Acquire: pairs with the Release of whoever ended the wait, after which the node is ours again.
+            match this.node.state.load(Ordering::Acquire) {
+                FIRED => return Poll::Ready(Ok(())),
+                CLOSED => return Poll::Ready(Err(ShutDown)),
+                IDLE | UNARMED => ready!(arm(this.home, node, *this.deadline, cx, may_wait)),
+                NOTED => {
+                    // Polled again before the poll that has noted it has ended. That may be a loop which waits for it, so the time counts
+                    // from now on, and it is armed at once.
+                    forget(this.home, &this.node);
+                    this.home.timers().see(this.home.clock().now_ms());
+                    may_wait = false;
+                }
+                // SAFETY: we own the node, which was armed with `home`.
+                _ if unsafe { this.home.timers().renew(node, cx.waker()) } => return Poll::Pending,
+                // It has ended since we looked.
+                _ => {}
+            }
         }
     }
 
@@ -113,9 +121,12 @@ impl Entry {
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();
         *this.deadline = deadline;
-        if is_pending(this.node.state.load(Ordering::Acquire)) {
+        let state = this.node.state.load(Ordering::Acquire);
+        if state == NOTED || is_pending(state) {
             let deadline_ms = this.home.clock().deadline_ms(deadline);
-            if this.node.push_later(deadline_ms) {
+            if (state == NOTED && change(this.home, &this.node, deadline_ms))
+                || this.node.push_later(deadline_ms)
+            {
                 return;
             }
             // SAFETY: we own the node, which was armed with `home`.
@@ -134,8 +145,14 @@ impl Entry {
     }
 }
 
-/// Puts a node that is not pending into the wheel of this thread's shard.
-fn arm(home: &mut Home, node: NonNull<Node>, deadline: Instant, cx: &Context<'_>) -> Poll<()> {
+/// Arms a node that is not pending with the timers of this thread's shard, if it may wait at the end of the poll.
+fn arm(
+    home: &mut Home,
+    node: NonNull<Node>,
+    deadline: Instant,
+    cx: &Context<'_>,
+    may_wait: bool,
+) -> Poll<()> {
     let deadline_ms = home.clock().deadline_ms(deadline);
     if !home.is_current() {
         move_here(home);
@@ -144,16 +161,45 @@ fn arm(home: &mut Home, node: NonNull<Node>, deadline: Instant, cx: &Context<'_>
         // Time passes by hand, and is told from the clock: a deadline that it has passed needs no turn of the scheduler.
         home.timers().see(home.clock().now_ms());
     }
-    // SAFETY: our caller owns the node, which is pinned, not pending, and cancelled when it is dropped.
-    match unsafe { home.timers().arm(node, deadline_ms, cx.waker()) } {
-        Armed::Pending { first } => {
-            if first {
-                home.timer_armed(deadline_ms);
-            }
-            Poll::Pending
-        }
-        Armed::Due | Armed::Closed => Poll::Ready(()),
+    let timers = home.timers();
+    if timers.has_passed(deadline_ms) {
+        // SAFETY: our caller owns the node, and it is in nobody else's hands.
+        unsafe { node.as_ref() }.state.store(FIRED, Ordering::Relaxed);
+        return Poll::Ready(());
     }
+    // SAFETY: our caller owns the node, which is pinned, neither pending nor noted, and neither of them any more when it goes.
+    unsafe {
+        if may_wait && !timers.is_closed() && notes::put_off(home, node, deadline_ms, cx.waker()) {
+            return Poll::Pending;
+        }
+        match timers.arm(node, deadline_ms, cx.waker()) {
+            Armed::Pending { first } => {
+                if first {
+                    home.timer_armed(deadline_ms);
+                }
+                Poll::Pending
+            }
+            Armed::Due | Armed::Closed => Poll::Ready(()),
+        }
+    }
+}
+
+/// Erases the note of a node that was noted. `false` if the poll has ended since, and the node has been armed.
+fn forget(home: &Home, node: &Node) -> bool {
+    let erased = notes::with_own(node, |notebook| {
+        notebook.erase(node);
+        // Relaxed: the node is ours.
+        node.state.store(UNARMED, Ordering::Relaxed);
+    });
+    // SAFETY: our caller owns the node, which was noted with `home`.
+    erased.is_some() || unsafe { home.timers().renote(NonNull::from(node), None) }
+}
+
+/// Gives a node that was noted another deadline. `false` as for [`forget`].
+fn change(home: &Home, node: &Node, deadline_ms: u64) -> bool {
+    let changed = notes::with_own(node, |notebook| notebook.set_deadline(node, deadline_ms));
+    // SAFETY: as in `forget`.
+    changed.is_some() || unsafe { home.timers().renote(NonNull::from(node), Some(deadline_ms)) }
 }
 
 #[cold]

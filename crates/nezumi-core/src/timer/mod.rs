@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`Clock`] (what time it is, and how it may be stopped), `node` (one timer, as the wheel sees it),
 //! [`Wheel`] (pure: in which order timers are due), [`Timers`] (one shard's wheel behind its lock, and the time until which
-//! its worker may sleep), [`Entry`] (one timer, as a future sees it).
+//! its worker may sleep), `notes` (timers that need no wheel yet), [`Entry`] (one timer, as a future sees it).
 //!
 //! Called by `crate::time` (arms and cancels) and by the scheduler (sleeps no longer than [`Timers::next_deadline_ms`], then
 //! calls [`Timers::advance`]). Knows of the scheduler only [`Home`](crate::scheduler::Home).
@@ -26,7 +26,9 @@
 
 mod clock;
 mod entry;
+mod lock;
 mod node;
+pub(crate) mod notes;
 mod timers;
 mod wheel;
 

@@ -1,7 +1,8 @@
 //! The races of a timer: with a worker that falls asleep, with its own firing, with the drop of its owner.
 
 use super::NEVER;
-use super::node::{CLOSED, FIRED, Node, is_pending};
+use super::node::{CLOSED, FIRED, NOTED, Node, is_pending};
+use super::notes::{Notebook, ROOM};
 use super::timers::{Armed, Timers};
 use nezumi_prim::Parker;
 use nezumi_prim::sync::Arc;
@@ -74,9 +75,12 @@ impl Timer {
 impl Drop for Timer {
     fn drop(&mut self) {
         // As an entry does it: without the lock if the wait has ended.
-        if is_pending(self.state()) {
-            // SAFETY: the node is ours.
-            unsafe { self.timers.cancel(self.node) };
+        let state = self.state();
+        // SAFETY: the node is ours.
+        unsafe {
+            if (state == NOTED && !self.timers.renote(self.node, None)) || is_pending(state) {
+                self.timers.cancel(self.node);
+            }
         }
         // SAFETY: it is not pending, so nobody else knows it. The write stands for the free, which the model does not check.
         unsafe {
@@ -306,5 +310,107 @@ fn armed_while_shut_down() {
         assert_eq!(timer.state(), CLOSED);
         let woken = usize::from(armed != Armed::Closed);
         assert_eq!((count.load(Ordering::Acquire), timers.live()), (woken, 0));
+    });
+}
+
+/// A timer is noted in a poll, and sent to another thread before that poll ends. `there` is what its new owner does with it; `end`
+/// looks at it when all is over, and is told how often the task of the poll was woken.
+fn noted_here(there: fn(&Timer, &Waker), end: fn(Option<&Timer>, &Timers, usize), dropped: bool) {
+    both_ways(move |turn| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let polled = waker(&count);
+        let node = NonNull::from(Box::leak(Box::new(Node::new())));
+        let timer = Timer { timers: timers.clone(), node };
+        let notes = Notebook::new();
+        // SAFETY: the node is ours, on the heap, and out of everything when it is dropped.
+        assert!(unsafe { notes.note(node, 10, &polled, &raw const *timers) });
+        let other = {
+            let polled = polled.clone();
+            loom::thread::spawn(move || {
+                there(&timer, &polled);
+                (!dropped).then_some(timer)
+            })
+        };
+        turn();
+        // SAFETY: this is the notebook's thread.
+        unsafe { notes.take_up() };
+        drop(notes);
+        let timer = other.join().unwrap();
+        timers.advance(10);
+        end(timer.as_ref(), &timers, count.load(Ordering::Acquire));
+        drop((timer, polled));
+        assert_eq!((Arc::strong_count(&count), timers.live()), (1, 0));
+    });
+}
+
+#[test]
+fn noted_here_dropped_there() {
+    noted_here(|_, _| (), |_, _, wakes| assert_eq!(wakes, 0), true);
+}
+
+#[test]
+fn noted_here_polled_there() {
+    noted_here(
+        |timer, waker| {
+            // With the same waker, so that it does not matter who arms it.
+            // SAFETY: the node is ours.
+            unsafe {
+                if timer.timers.renote(timer.node, None) {
+                    let _ = timer.timers.arm(timer.node, 10, waker);
+                } else {
+                    assert!(timer.timers.renew(timer.node, waker));
+                }
+            }
+        },
+        |timer, _, wakes| assert_eq!((timer.unwrap().state(), wakes), (FIRED, 1)),
+        false,
+    );
+}
+
+#[test]
+fn noted_here_reset_there() {
+    noted_here(
+        |timer, _| {
+            // SAFETY: the node is ours.
+            let noted = unsafe { timer.timers.renote(timer.node, Some(20)) };
+            assert!(noted || timer.node().push_later(20));
+        },
+        |timer, timers, wakes| {
+            assert_eq!((timer.unwrap().state(), wakes), (20, 0));
+            assert_eq!((timers.advance(20), timer.unwrap().state()), (1, FIRED));
+        },
+        false,
+    );
+}
+
+#[test]
+fn a_place_erased_there_is_used_here() {
+    both_ways(|turn| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let polled = waker(&count);
+        let new = || Timer { timers: timers.clone(), node: NonNull::from(Box::leak(Box::new(Node::new()))) };
+        let notes = Notebook::new();
+        let note = |timer: &Timer| {
+            // SAFETY: the node is ours, on the heap, and out of everything when it is dropped.
+            unsafe { notes.note(timer.node, 10, &polled, &raw const *timers) }
+        };
+        let mut timers_noted: Vec<_> = (0..ROOM).map(|_| new()).collect();
+        assert!(timers_noted.iter().all(note));
+        let sent = timers_noted.remove(1);
+        let other = loom::thread::spawn(move || drop(sent));
+        turn();
+        // The place may be free or not yet; if it is, the new note is the new timer's alone.
+        let late = new();
+        let noted = note(&late);
+        // SAFETY: this is the notebook's thread.
+        unsafe { notes.take_up() };
+        assert_eq!(is_pending(late.state()), noted);
+        other.join().unwrap();
+        assert_eq!(timers.advance(10), timers_noted.len() + usize::from(noted));
+        assert_eq!(count.load(Ordering::Acquire), timers_noted.len() + usize::from(noted));
+        drop((late, timers_noted, polled));
+        assert_eq!((Arc::strong_count(&count), timers.live()), (1, 0));
     });
 }

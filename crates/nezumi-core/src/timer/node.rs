@@ -3,18 +3,23 @@
 //! A node lives inside the future that waits, pinned, and hangs in the wheel of a shard while it is pending. Two sides know
 //! it: its *owner*, who holds the future by `&mut`, and the *holder* of the wheel's lock.
 //!
-//! The state word is the deadline while the node is pending, else one of four values above every deadline.
+//! The state word is the deadline while the node is pending, else one of a few values above every deadline.
 //!
 //! ```text
-//! IDLE, UNARMED -- arm --> deadline -- fire ------> FIRED
-//!                           |    ^  -- shutdown --> CLOSED
-//!                           reset   -- cancel ----> IDLE         reset of any other state --> UNARMED
+//! IDLE, UNARMED -- poll --> NOTED -- end of the poll --> deadline -- fire ------> FIRED
+//!        |                                                |    ^  -- shutdown --> CLOSED
+//!        '--------------- poll, elsewhere ----------------'  reset -- cancel ---> IDLE
+//!
+//! reset of what is not pending or noted --> UNARMED
 //! ```
+//!
+//! What it means to be noted is told in [`notes`](super::notes).
 //!
 //! | field | pending | else |
 //! |---|---|---|
 //! | `links`, `bucket` | the holder | the owner, who leaves them alone |
-//! | `state` | the holder; the owner without the lock may only raise the deadline, by CAS | the owner |
+//! | `state` | the holder; the owner without the lock may only raise the deadline, by CAS | the owner; while noted, see `notes` |
+//! | `note` | – | the owner |
 //! | `waker` | read: owner and holder; written: the owner while it holds the lock | the owner, to whom it is empty |
 //!
 //! Two consequences. The owner may ask whether the stored waker is still the right one without taking the lock: nobody
@@ -24,12 +29,14 @@
 //! Tests: those of `timers`; loom: `models::fired_while_dropped`, `models::pushed_later_while_fired`.
 
 use super::LATEST_MS;
+use super::notes::Note;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use nezumi_queue::list::{Link, Links};
+use std::cell::Cell;
 use std::fmt;
 use std::mem::{self, ManuallyDrop, offset_of};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::task::Waker;
 
 /// Never armed, or cancelled.
@@ -40,6 +47,8 @@ pub(super) const UNARMED: u64 = u64::MAX - 2;
 pub(super) const FIRED: u64 = u64::MAX - 3;
 /// The runtime was shut down first.
 pub(super) const CLOSED: u64 = u64::MAX - 4;
+/// To be armed when the poll ends: see `notes`.
+pub(super) const NOTED: u64 = u64::MAX - 5;
 
 /// Whether `state` is a deadline.
 #[inline]
@@ -52,6 +61,8 @@ pub struct Node {
     links: Links,
     pub(super) bucket: AtomicU16,
     pub(super) state: AtomicU64,
+    /// Where it is noted, while it is.
+    pub(super) note: Cell<*const Note>,
     /// Bits of a waker that may have been moved out: never dropped in place.
     waker: UnsafeCell<ManuallyDrop<Option<Waker>>>,
 }
@@ -78,6 +89,7 @@ impl fmt::Debug for Node {
         match self.state.load(Ordering::Relaxed) {
             IDLE => f.field("state", &"idle"),
             UNARMED => f.field("state", &"unarmed"),
+            NOTED => f.field("state", &"noted"),
             FIRED => f.field("state", &"fired"),
             CLOSED => f.field("state", &"closed"),
             deadline_ms => f.field("deadline_ms", &deadline_ms),
@@ -94,6 +106,7 @@ impl Node {
             links: Links::new(),
             bucket: AtomicU16::new(0),
             state: AtomicU64::new(IDLE),
+            note: Cell::new(ptr::null()),
             waker: UnsafeCell::new(ManuallyDrop::new(None)),
         }
     }

@@ -1,6 +1,8 @@
 //! Timers without a runtime: nodes armed by hand, with wakers that count, panic, or come back in.
 
 use super::*;
+use crate::timer::node::{IDLE, NOTED, UNARMED, is_pending};
+use crate::timer::notes::Notebook;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex as StdMutex};
 use std::task::Wake;
@@ -40,6 +42,11 @@ impl Timer {
         unsafe { self.timers.bring_forward(self.node, deadline_ms) }
     }
 
+    fn note(&self, notes: &Notebook, deadline_ms: u64, waker: &Waker) -> bool {
+        // SAFETY: the node is ours, and `drop` takes it out of the notebook, or of the wheel.
+        unsafe { notes.note(self.node, deadline_ms, waker, &raw const *self.timers) }
+    }
+
     fn node(&self) -> &Node {
         // SAFETY: freed only in `drop`.
         unsafe { self.node.as_ref() }
@@ -52,9 +59,11 @@ impl Timer {
 
 impl Drop for Timer {
     fn drop(&mut self) {
-        // SAFETY: the node is ours; after `cancel` nobody else knows it.
+        // SAFETY: the node is ours; after this nobody else knows it.
         unsafe {
-            self.timers.cancel(self.node);
+            if self.state() != NOTED || !self.timers.renote(self.node, None) {
+                self.timers.cancel(self.node);
+            }
             drop(Box::from_raw(self.node.as_ptr()));
         }
     }
@@ -155,7 +164,7 @@ fn fires_in_batches_without_the_lock() {
     let timers = Arc::new(Timers::new());
     let (waiter, waker) = {
         let timers = timers.clone();
-        Waiter::then(Some(Box::new(move || assert!(timers.shared.inner.try_lock().is_some()))))
+        Waiter::then(Some(Box::new(move || assert!(!timers.shared.inner.is_taken()))))
     };
     let count = if cfg!(miri) { 70 } else { 1000 };
     let armed: Vec<_> = (0..count).map(|n| Timer::armed(&timers, 100 + n % 7, &waker)).collect();
@@ -292,4 +301,100 @@ fn owners_race_with_whoever_fires() {
     }
     drop((waker, other_waker));
     assert_eq!((Arc::strong_count(&waiter), Arc::strong_count(&other)), (1, 1));
+}
+
+/// Ends a poll.
+fn take_up(notes: &Notebook) -> Option<u64> {
+    // SAFETY: each test stays on one thread.
+    unsafe { notes.take_up() }
+}
+
+#[test]
+fn a_note_is_armed_at_the_end_of_the_poll() {
+    let timers = Arc::new(Timers::new());
+    let (waiter, waker) = Waiter::new();
+    let (near, far) = (Timer::new(&timers), Timer::new(&timers));
+    {
+        let notes = Notebook::new();
+        assert!(far.note(&notes, 20, &waker) && near.note(&notes, 10, &waker));
+        assert_eq!((near.state(), timers.live(), timers.next_deadline_ms()), (NOTED, 0, NEVER));
+        assert_eq!(Arc::strong_count(&waiter), 2, "a note does not count the task");
+        assert_eq!(take_up(&notes), Some(10), "the earlier is to be announced");
+    }
+    assert_eq!((near.state(), far.state(), timers.live()), (10, 20, 2));
+    assert_eq!((timers.advance(10), timers.advance(20), waiter.wakes()), (1, 1, 2));
+}
+
+#[test]
+fn a_note_erased_in_the_poll_leaves_its_place() {
+    let timers = Arc::new(Timers::new());
+    let (waiter, waker) = Waiter::new();
+    let notes = Notebook::new();
+    let short: Vec<_> = (0..100).map(|_| Timer::new(&timers)).collect();
+    // None of this needs the lock.
+    let inner = timers.shared.inner.lock();
+    for timer in &short {
+        assert!(timer.note(&notes, 10, &waker) && notes.has(timer.node()));
+        notes.erase(timer.node());
+        timer.node().state.store(UNARMED, Ordering::Relaxed);
+    }
+    drop(inner);
+    let kept: Vec<_> = (0..4).map(|_| Timer::new(&timers)).collect();
+    assert!(kept.iter().all(|timer| timer.note(&notes, 10, &waker)));
+    assert_eq!(take_up(&notes), Some(10));
+    assert_eq!((timers.live(), Arc::strong_count(&waiter)), (4, 6));
+}
+
+#[test]
+fn a_note_needs_room_and_the_same_task() {
+    let timers = Arc::new(Timers::new());
+    let ((_waiter, waker), (_other, other)) = (Waiter::new(), Waiter::new());
+    let notes = Notebook::new();
+    let mut armed: Vec<_> = (0..6).map(|_| Timer::new(&timers)).collect();
+    let noted: Vec<_> = armed.iter().map(|timer| timer.note(&notes, 10, &waker)).collect();
+    assert_eq!(noted, [true, true, true, true, false, false]);
+    // From elsewhere, under the lock, one in the middle is given up; its place can be had again.
+    drop(armed.remove(1));
+    assert!(!armed[4].note(&notes, 10, &other), "of another task");
+    assert!(armed[4].note(&notes, 10, &waker) && !armed[3].note(&notes, 10, &waker));
+    assert_eq!(take_up(&notes), Some(10));
+    assert_eq!((timers.live(), armed[3].state()), (4, IDLE));
+}
+
+#[test]
+fn a_note_whose_time_has_come_wakes_its_task() {
+    for close in [false, true] {
+        let timers = Arc::new(Timers::new());
+        let (waiter, waker) = Waiter::new();
+        let timer = Timer::new(&timers);
+        let notes = Notebook::new();
+        assert!(timer.note(&notes, 10, &waker));
+        // The poll took long, and the watch has looked after the timers of this worker.
+        let other = Timer::armed(&timers, 10, &waker);
+        if close {
+            timers.shutdown();
+        } else {
+            timers.advance(10);
+        }
+        assert_eq!(waiter.wakes(), 1);
+        assert_eq!(take_up(&notes), None);
+        assert_eq!((timer.state(), waiter.wakes()), (other.state(), 2));
+    }
+}
+
+#[test]
+fn a_note_may_be_given_another_deadline() {
+    let timers = Arc::new(Timers::new());
+    let (_waiter, waker) = Waiter::new();
+    let (here, there) = (Timer::new(&timers), Timer::new(&timers));
+    let notes = Notebook::new();
+    assert!(here.note(&notes, 10, &waker) && there.note(&notes, 10, &waker));
+    notes.set_deadline(here.node(), 30);
+    // SAFETY: the node is ours.
+    assert!(unsafe { timers.renote(there.node, Some(20)) });
+    assert_eq!(take_up(&notes), Some(20));
+    assert_eq!((here.state(), there.state()), (30, 20));
+    // SAFETY: as above.
+    assert!(!unsafe { timers.renote(there.node, Some(5)) }, "the poll has ended");
+    assert!(is_pending(there.state()));
 }

@@ -13,17 +13,21 @@
 //! Tests: `fires_in_batches_without_the_lock`, `a_waker_may_drop_other_timers`, `a_panicking_waker_does_not_stop_the_rest`,
 //! `shutdown_fires_what_is_pending_and_refuses_the_rest`; loom: `super::models`.
 
-use super::node::{CLOSED, FIRED, IDLE, Node, is_pending};
+use super::lock::{Lock, LockGuard};
+use super::node::{CLOSED, FIRED, Node};
 use super::{NEVER, Popped, Wheel};
 use nezumi_prim::CachePadded;
-use nezumi_prim::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use nezumi_prim::sync::{Mutex, MutexGuard};
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use nezumi_wake::WakeList;
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
+
+mod arm;
+
+pub(super) use arm::Armed;
 
 /// How many nodes may be moved before the lock is released for a moment.
 const STEPS: usize = 256;
@@ -39,28 +43,13 @@ struct Shared {
     /// The latest time that anybody has told us. A deadline up to here need not wait for a turn of the wheel.
     seen_ms: AtomicU64,
     closed: AtomicBool,
-    inner: Mutex<Inner>,
+    inner: Lock<Inner>,
 }
 
 struct Inner {
     wheel: Wheel,
     /// A timer was cancelled that `earliest_ms` may have come from.
     stale: bool,
-}
-
-/// What has become of a node that was to be armed.
-#[derive(Debug, PartialEq, Eq)]
-#[must_use]
-pub(super) enum Armed {
-    /// It hangs in the wheel.
-    Pending {
-        /// It is the earliest now, so whoever sleeps on this shard's timers must hear of it.
-        first: bool,
-    },
-    /// Its deadline has passed.
-    Due,
-    /// The timers were shut down.
-    Closed,
 }
 
 impl Default for Timers {
@@ -85,7 +74,7 @@ impl Timers {
                 earliest_ms: AtomicU64::new(NEVER),
                 seen_ms: AtomicU64::new(0),
                 closed: AtomicBool::new(false),
-                inner: Mutex::new(Inner { wheel: Wheel::new(), stale: false }),
+                inner: Lock::new(Inner { wheel: Wheel::new(), stale: false }),
             }),
         }
     }
@@ -197,12 +186,12 @@ impl Timers {
     }
 
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> LockGuard<'_, Inner> {
         self.shared.inner.lock()
     }
 
     /// Makes the bound as good as the wheel's.
-    fn publish(&self, inner: &mut MutexGuard<'_, Inner>) {
+    fn publish(&self, inner: &mut Inner) {
         inner.stale = false;
         // Relaxed: no sleeper must hear of it, since the bound only rises here.
         self.shared.earliest_ms.store(inner.wheel.next_deadline_ms(), Ordering::Relaxed);
@@ -243,154 +232,6 @@ fn fire(wheel: &mut Wheel, node: NonNull<Node>) -> Option<Option<Waker>> {
             None
         }
     }
-}
-
-// What an entry calls. In each, `node` belongs to these timers: it is pending here, or nowhere.
-impl Timers {
-    /// Makes `node` pending, to wake `waker`. If it becomes the first, the caller calls `Home::timer_armed` next.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the owner of the node, which is pinned and not pending, and stays until it is not pending any more.
-    #[inline]
-    pub(super) unsafe fn arm(&self, node: NonNull<Node>, deadline_ms: u64, waker: &Waker) -> Armed {
-        // SAFETY: the caller owns it. Until the lock is released after the insertion, nobody else knows it.
-        let state = unsafe { &node.as_ref().state };
-        if self.has_passed(deadline_ms) {
-            state.store(FIRED, Ordering::Relaxed);
-            return Armed::Due;
-        }
-        let waker = Some(waker.clone());
-        let mut inner = self.lock();
-        if self.shared.closed.load(Ordering::Relaxed) {
-            drop(inner);
-            state.store(CLOSED, Ordering::Relaxed);
-            return Armed::Closed;
-        }
-        if inner.wheel.is_empty() {
-            inner.wheel.skip_to(self.shared.seen_ms.load(Ordering::Relaxed));
-        }
-        // SAFETY: by contract the node is pinned, in no list, and leaves the wheel before it goes.
-        if !unsafe { inner.wheel.insert(node, deadline_ms) } {
-            drop(inner);
-            state.store(FIRED, Ordering::Relaxed);
-            return Armed::Due;
-        }
-        // SAFETY: the node is ours, and not pending before the next line.
-        unsafe { node.as_ref().set_waker(waker) };
-        state.store(deadline_ms, Ordering::Relaxed);
-        let first = self.lower(deadline_ms);
-        drop(inner);
-        announce(first)
-    }
-
-    /// Makes `waker` the one to wake, if `node` is still pending; returns whether it is.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the owner of the node.
-    pub(super) unsafe fn renew(&self, node: NonNull<Node>, waker: &Waker) -> bool {
-        // SAFETY: the caller owns it.
-        let node = unsafe { node.as_ref() };
-        // SAFETY: as above.
-        if unsafe { node.is_stored(waker) } {
-            // Should it fire at this moment, it wakes this very task.
-            return true;
-        }
-        // Cloned before the lock is taken, and dropped after it is released.
-        let mut waker = Some(waker.clone());
-        let inner = self.lock();
-        let pending = is_pending(node.state.load(Ordering::Acquire));
-        if pending {
-            // SAFETY: the owner, pending, under the lock.
-            waker = unsafe { node.swap_waker(waker) };
-        }
-        drop(inner);
-        drop(waker);
-        pending
-    }
-
-    /// Takes `node` out of the wheel, if it is still pending. It is not pending after.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the owner of the node.
-    pub(super) unsafe fn cancel(&self, node: NonNull<Node>) {
-        let mut waker = None;
-        let mut inner = self.lock();
-        // SAFETY: the caller owns the node. If it is pending under the lock, it is in our wheel, and its waker is in its place.
-        unsafe {
-            if is_pending(node.as_ref().state.load(Ordering::Acquire)) {
-                inner.wheel.remove(node);
-                inner.stale = true;
-                waker = node.as_ref().swap_waker(None);
-                node.as_ref().state.store(IDLE, Ordering::Relaxed);
-            }
-        }
-        drop(inner);
-        drop(waker);
-    }
-
-    /// Moves `node`, which was pending, to an earlier deadline. If it becomes the first, the caller calls `Home::timer_armed`
-    /// next; if the deadline has passed, the task is woken, which may wait for the one of before.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the owner of the node.
-    pub(super) unsafe fn bring_forward(&self, node: NonNull<Node>, deadline_ms: u64) -> Armed {
-        let mut inner = self.lock();
-        // SAFETY: as in `cancel`. The node goes back into the wheel before the lock is released, or is not pending any more.
-        unsafe {
-            let state = &node.as_ref().state;
-            match state.load(Ordering::Acquire) {
-                CLOSED => return Armed::Closed,
-                pending if is_pending(pending) => {}
-                _ => return Armed::Due,
-            }
-            inner.wheel.remove(node);
-            if !self.has_passed(deadline_ms) && inner.wheel.insert(node, deadline_ms) {
-                state.store(deadline_ms, Ordering::Relaxed);
-                let first = self.lower(deadline_ms);
-                drop(inner);
-                return announce(first);
-            }
-            inner.stale = true;
-            let waker = node.as_ref().swap_waker(None);
-            state.store(FIRED, Ordering::Relaxed);
-            drop(inner);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
-        }
-        Armed::Due
-    }
-
-    /// Whether somebody has said that it is this late. Once closed, the error comes before the time.
-    #[inline]
-    fn has_passed(&self, deadline_ms: u64) -> bool {
-        deadline_ms <= self.shared.seen_ms.load(Ordering::Relaxed)
-            && !self.shared.closed.load(Ordering::Relaxed)
-    }
-
-    /// Lowers the bound. Called under the lock.
-    #[inline]
-    fn lower(&self, deadline_ms: u64) -> bool {
-        // Relaxed: written under the lock only.
-        let first = deadline_ms < self.shared.earliest_ms.load(Ordering::Relaxed);
-        if first {
-            self.shared.earliest_ms.store(deadline_ms, Ordering::Relaxed);
-        }
-        first
-    }
-}
-
-/// A2 of the handshake.
-#[inline]
-fn announce(first: bool) -> Armed {
-    if first {
-        fence(Ordering::SeqCst);
-    }
-    Armed::Pending { first }
 }
 
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
