@@ -17,7 +17,7 @@ use super::upkeep::Meter;
 use super::{Shard, shutdown};
 use crate::runtime::Handle;
 use crate::task::{Blocks, Priority, Runnable};
-use crate::timer::NEVER;
+use crate::timer::{NEVER, notes};
 use nezumi_prim::sync::Mutex;
 use nezumi_wake::defer::{self, Host};
 use nezumi_wake::{coop, entered};
@@ -312,6 +312,8 @@ impl Core {
     }
 
     fn advance_timers(&self) {
+        // There may be some, of the task that this runtime is run in.
+        notes::take_up();
         let (shared, timers) = (self.shared(), &self.shard().timers);
         if timers.next_deadline_ms() != NEVER {
             timers.advance(shared.clock.now_ms());
@@ -328,6 +330,8 @@ impl Core {
 
     /// Sleeps until there is something to do.
     fn park(&self) {
+        // There may be some, of the task that this runtime is run in.
+        notes::take_up();
         let shared = self.shared();
         if let Some(hook) = &shared.config.hooks.before_park {
             hook();

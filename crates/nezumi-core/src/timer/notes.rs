@@ -11,7 +11,8 @@
 //! A note stands only as long as all of this holds, which `put_off` checks, and whoever ends it takes the notes up first:
 //!
 //! - code of the task runs on this thread, so that the task is held (ended by the drop of `task::run`'s `Inside`);
-//! - the thread is the owner of the shard whose timers they are (ended where the context's `owned` changes).
+//! - the thread is the owner of the shard whose timers they are (ended where the context's `owned` changes), and does not sleep as
+//!   such (ended by `current_thread`, which a task may run inside its poll).
 //!
 //! All notes of a notebook are of one task and one shard. An entry that is polled with another waker, or elsewhere, or a second time
 //! in the same poll (which may well be a loop that waits for it) is armed at once.
@@ -28,7 +29,7 @@
 //! lock. A note that was erased elsewhere is seen by the notebook's thread as free or as not yet free (Release, Acquire), and either
 //! is right. The place behind `len` is free, since a note is behind it only after its erasure on this thread, or its taking up.
 //!
-//! Tests: `timers::tests::a_note_*`, and the integration tests of `time`, which all go this way; loom:
+//! Tests: `timers::tests::a_note_*`, and the integration tests in `time/noted.rs`; loom:
 //! `models::noted_here_dropped_there`, `noted_here_polled_there`, `noted_here_reset_there`, `a_place_erased_there_is_used_here`.
 
 use super::Timers;

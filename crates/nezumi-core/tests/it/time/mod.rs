@@ -2,6 +2,7 @@
 
 mod budget;
 mod interval;
+mod noted;
 mod panics;
 mod paused;
 mod real;
