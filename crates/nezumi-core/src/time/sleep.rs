@@ -135,6 +135,22 @@ impl Sleep {
         Sleep { entry: Entry::new(home_of_timer(), deadline.into_std()), _unwind: PhantomData }
     }
 
+    /// Polls a timer that is known to be waited for until the next poll, at least.
+    #[inline]
+    pub(super) fn poll_to_stay(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.poll_with(cx, false)
+    }
+
+    fn poll_with(self: Pin<&mut Self>, cx: &mut Context<'_>, may_wait: bool) -> Poll<()> {
+        let coop = ready!(coop::poll_proceed(cx));
+        let ended = ready!(self.project().entry.poll_elapsed(cx, may_wait));
+        coop.made_progress();
+        if ended.is_err() {
+            shut_down();
+        }
+        Poll::Ready(())
+    }
+
     /// The instant at which the future completes.
     pub fn deadline(&self) -> Instant {
         Instant::from_std(self.entry.deadline())
@@ -172,14 +188,9 @@ impl Sleep {
 impl Future for Sleep {
     type Output = ();
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let coop = ready!(coop::poll_proceed(cx));
-        let ended = ready!(self.project().entry.poll_elapsed(cx));
-        coop.made_progress();
-        if ended.is_err() {
-            shut_down();
-        }
-        Poll::Ready(())
+        self.poll_with(cx, true)
     }
 }
 

@@ -142,8 +142,9 @@ impl<T: Future> Future for Timeout<T> {
 fn poll_delay(delay: Pin<&mut Sleep>, had_budget: bool, cx: &mut Context<'_>) -> Poll<()> {
     if had_budget && !coop::has_budget_remaining() {
         // The future has used up the budget by itself. If it does so each time, the clock would never be looked at.
-        coop::with_unconstrained(|| delay.poll(cx))
+        coop::with_unconstrained(|| delay.poll_to_stay(cx))
     } else {
-        delay.poll(cx)
+        // What it limits is not ready, so that it will hardly be dropped in this poll.
+        delay.poll_to_stay(cx)
     }
 }

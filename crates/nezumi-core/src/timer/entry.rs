@@ -86,13 +86,18 @@ impl Entry {
 
     /// Waits for the deadline. May be polled again after it has answered, and answers the same.
     ///
+    /// `may_wait`: this poll may well be the only one, so that arming the timer had better wait for the end of the task's poll.
+    ///
     /// # Errors
     ///
     /// When the runtime was shut down first.
-    pub fn poll_elapsed(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), ShutDown>> {
+    pub fn poll_elapsed(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut may_wait: bool,
+    ) -> Poll<Result<(), ShutDown>> {
         let this = self.project();
         let node = NonNull::from(&*this.node);
-        let mut may_wait = true;
         loop {
             // Acquire: pairs with the Release of whoever ended the wait, after which the node is ours again.
             match this.node.state.load(Ordering::Acquire) {
