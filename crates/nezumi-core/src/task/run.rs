@@ -15,8 +15,8 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
 
-/// Sets the current task id while user code of a task runs. Whoever makes it holds a reference to the task until it is dropped, when the
-/// timers that this code has put off are armed.
+/// Sets the current task id while user code of a task runs. Whoever makes it holds a reference to the task, and calls
+/// [`notes::take_up`] after it was dropped, while holding it: only now can nothing more be put off for this task.
 struct Inside(Option<Id>);
 
 impl Inside {
@@ -29,9 +29,7 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        // In this order, so that nothing more is put off for this task.
         id::replace_current(self.0);
-        notes::take_up();
     }
 }
 
@@ -43,9 +41,12 @@ pub(super) unsafe fn poll<F: Future, S: Schedule>(task: NonNull<Header>) {
         OnStart::Poll => {
             // SAFETY: `start` gave us RUNNING.
             if unsafe { poll_future(task, cell) }.is_ready() {
+                notes::take_up();
                 // SAFETY: RUNNING and the reference are ours, and the stage holds the output.
                 return unsafe { complete::<F, S>(task) };
             }
+            // On either branch by itself, so that the answer need not be kept in a register until here.
+            notes::take_up();
             match cell.header.state.stop() {
                 OnStop::Idle => {}
                 // SAFETY: it was the last reference.
@@ -219,6 +220,7 @@ pub(super) unsafe fn cancel<F: Future, S: Schedule>(task: NonNull<Header>) {
         // SAFETY: as above.
         unsafe { set_stage(&cell.stage, Stage::Output(Err(error))) };
     }
+    notes::take_up();
     // SAFETY: RUNNING and the reference are ours, and the stage holds the output.
     unsafe { complete::<F, S>(task) }
 }
@@ -231,9 +233,11 @@ pub(super) unsafe fn drop_output<F: Future, S: Schedule>(task: NonNull<Header>) 
     if cell.stage.with(|stage| matches!(unsafe { &*stage }, Stage::Consumed)) {
         return;
     }
-    let _inside = Inside::new(cell.header.id);
+    let inside = Inside::new(cell.header.id);
     // SAFETY: the caller owns the stage: complete, and the join interest is, or was, the caller's.
     let _ = catch_unwind(AssertUnwindSafe(|| unsafe { set_stage(&cell.stage, Stage::Consumed) }));
+    drop(inside);
+    notes::take_up();
 }
 
 /// Moves the output out.

@@ -36,8 +36,8 @@ pub(crate) fn is_waker_of(waker: &Waker, task: *const ()) -> bool {
     std::ptr::eq(waker.data(), task) && std::ptr::eq(waker.vtable(), &VTABLE)
 }
 
-/// Whether `waker` is of the task whose code runs on this thread. If so, that task is held at least until `run::Inside`, by which this is
-/// known, is dropped.
+/// Whether `waker` is of the task whose code runs on this thread. If so, that task is held at least until `run` calls
+/// `notes::take_up` next.
 #[inline]
 #[cfg_attr(any(nezumi_loom, nezumi_shuttle), expect(dead_code, reason = "no timer is put off there"))]
 pub(crate) fn runs_here(waker: &Waker) -> bool {

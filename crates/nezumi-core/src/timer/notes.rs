@@ -10,7 +10,7 @@
 //!
 //! A note stands only as long as all of this holds, which `put_off` checks, and whoever ends it takes the notes up first:
 //!
-//! - code of the task runs on this thread, so that the task is held (ended by the drop of `task::run`'s `Inside`);
+//! - code of the task runs on this thread, so that the task is held (ended by `task::run`, where it takes back the task's id);
 //! - the thread is the owner of the shard whose timers they are (ended where the context's `owned` changes), and does not sleep as
 //!   such (ended by `current_thread`, which a task may run inside its poll).
 //!
