@@ -330,9 +330,9 @@ fn a_runtime_that_comes_and_goes_in_the_poll() {
                     let mut own = Box::pin(sleep(ms(1)));
                     assert!(poll_here(own.as_mut()).await.is_pending());
                     own.await;
-                    other
+                    [other]
                 });
-                let other = task.await.unwrap();
+                let [other] = task.await.unwrap();
                 // Before this runtime slept.
                 assert!(!is_noted(&root));
                 let mut last = Box::pin(sleep(ms(2)));
