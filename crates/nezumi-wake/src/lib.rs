@@ -8,6 +8,7 @@
 //! - [`rng`]: fair choices, repeatable where a runtime was seeded.
 //! - [`sleep`](mod@sleep): how to sleep, told by the runtime.
 //! - [`block_on`]: runs one future on this thread, by parking it.
+//! - [`contain`]: where a panic of the program's code ends.
 //!
 //! Nothing here knows a task, a queue or a scheduler; the scheduler tells this crate what it must know through
 //! thread-locals that are const-initialised and have no destructor.
@@ -20,8 +21,10 @@ pub mod sleep;
 
 mod atomic_waker;
 mod block_on;
+mod contain;
 mod wake_list;
 
 pub use atomic_waker::AtomicWaker;
 pub use block_on::{block_on, block_on_timeout};
+pub use contain::{contain, drop_payload};
 pub use wake_list::{WakeList, wake_each};

@@ -5,6 +5,7 @@ use super::{Config, Host, Job};
 use nezumi_prim::sync::{Arc, Condvar, Mutex};
 use nezumi_prim::thread::{Builder, JoinHandle};
 use nezumi_prim::{CachePadded, Parker};
+use nezumi_wake::contain;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -165,16 +166,6 @@ pub(super) fn join(handle: JoinHandle<()>) {
 fn call(hook: &Option<std::sync::Arc<dyn Fn() + Send + Sync>>) {
     if let Some(hook) = hook {
         contain(|| hook());
-    }
-}
-
-/// Runs code that is not ours. A panic has been reported by its hook; one in the drop of what it carries is a second one,
-/// and what that carries is leaked.
-fn contain(f: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            std::mem::forget(payload);
-        }
     }
 }
 

@@ -40,7 +40,7 @@ impl Hooks {
     pub(super) fn run(&self, place: usize) {
         let run = self.0.lock().as_ref().and_then(|hooks| hooks.get(place)).map(|hook| Arc::clone(&hook.run));
         if let Some(run) = run {
-            super::slot::contain(|| run());
+            nezumi_wake::contain(|| run());
         }
     }
 

@@ -43,8 +43,7 @@ use super::word::{Place, ReadyEvent, Word};
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use nezumi_queue::list::LinkedList;
-use nezumi_wake::{AtomicWaker, WakeList};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use nezumi_wake::{AtomicWaker, WakeList, contain};
 use std::task::{Poll, Waker};
 
 /// The state of one registered resource, on cache lines of its own.
@@ -221,13 +220,5 @@ impl Wakes {
 
     pub(super) fn wake_all(&mut self) {
         contain(|| self.list.wake_all());
-    }
-}
-
-/// Runs user code whose panic must not take the driver's turn with it.
-pub(super) fn contain(f: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(f)) {
-        // The payload is user code, too.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
     }
 }

@@ -380,16 +380,15 @@ impl Builder {
     /// ```
     /// use nezumi::task::{self, Priority};
     ///
-    /// let rt = nezumi::runtime::Builder::new_multi_thread().inherit_priority(true).build()?;
+    /// let rt = nezumi::runtime::Builder::new_multi_thread().inherit_priority(true).build().unwrap();
     /// rt.block_on(async {
-    ///     let urgent = task::Builder::new().priority(Priority::High).spawn(async {
+    ///     let urgent = async {
     ///         // Runs before what is not urgent, too.
-    ///         nezumi::spawn(async { 7 }).await
-    ///     })?;
-    ///     assert_eq!(urgent.await??, 7);
-    ///     Ok(())
-    /// })
-    /// # .map_err(|error: Box<dyn std::error::Error>| error)
+    ///         nezumi::spawn(async { 7 }).await.unwrap()
+    ///     };
+    ///     let urgent = task::Builder::new().priority(Priority::High).spawn(urgent).unwrap();
+    ///     assert_eq!(urgent.await.unwrap(), 7);
+    /// });
     /// ```
     pub fn inherit_priority(&mut self, on: bool) -> &mut Self {
         self.inherit_priority = on;

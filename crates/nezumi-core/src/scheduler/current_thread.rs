@@ -20,11 +20,10 @@ use crate::task::{Blocks, Priority, Runnable};
 use crate::timer::{NEVER, notes};
 use nezumi_prim::sync::Mutex;
 use nezumi_wake::defer::{self, Host};
-use nezumi_wake::{coop, entered};
+use nezumi_wake::{contain, coop, entered};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -499,7 +498,7 @@ pub(crate) fn shut_down(handle: &Handle) {
             shard.registry.shut_down(len);
         }
         // A waker is user code: one whose drop panics must not keep the runtime from ending.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(core.deferred.take())));
+        contain(|| drop(core.deferred.take()));
         // Dropped one at a time and under no borrow.
         while let Some(runnable) = core.pop_local() {
             drop(runnable);

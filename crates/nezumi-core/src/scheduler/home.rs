@@ -189,7 +189,7 @@ impl Schedule for Home {
         if let Some(hook) = &self.shared().config.hooks.task_terminated {
             // A hook is user code.
             let meta = crate::runtime::TaskMeta::of(task);
-            let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(&meta)));
+            nezumi_wake::contain(|| hook(&meta));
         }
     }
 

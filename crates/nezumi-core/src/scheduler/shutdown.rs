@@ -11,7 +11,7 @@ use super::Shard;
 use super::shared::Shared;
 use super::worker::Worker;
 use nezumi_queue::Ring;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use nezumi_wake::contain;
 use std::sync::atomic::Ordering;
 
 /// Begins the shutdown of a multi-threaded runtime. Idempotent. If `patient` it waits for a hook that the watch is in.
@@ -124,7 +124,7 @@ pub(super) fn end_rest(shared: &Shared) {
     }
     for shard in shared.crew_shards() {
         // Wakers are user code: one that panics must not keep the rest from being told.
-        let _ = catch_unwind(AssertUnwindSafe(|| shard.timers.shutdown()));
+        contain(|| shard.timers.shutdown());
     }
 }
 

@@ -36,7 +36,6 @@ use crate::timer::NEVER;
 use nezumi_prim::Parker;
 use nezumi_prim::sync::Mutex;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::thread::JoinHandle;
@@ -408,7 +407,7 @@ impl Bell {
     fn contain(&self, f: impl FnOnce()) {
         self.is_in_program.store(true, Ordering::SeqCst);
         if !self.stop.load(Ordering::SeqCst) {
-            let _ = catch_unwind(AssertUnwindSafe(f));
+            nezumi_wake::contain(f);
         }
         self.is_in_program.store(false, Ordering::SeqCst);
     }

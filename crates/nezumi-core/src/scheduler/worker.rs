@@ -17,10 +17,10 @@ use crate::task::{Priority, Runnable};
 use crate::timer::Timers;
 use nezumi_prim::FastRand;
 use nezumi_queue::{Batch, Ring};
+use nezumi_wake::contain;
 use nezumi_wake::coop::{self, Budget};
 use nezumi_wake::defer::Host;
 use std::cell::{Cell, RefCell};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
@@ -450,7 +450,7 @@ impl Worker {
 
     /// A waker that panics must not keep this thread from ending its part. The panic has been reported.
     fn wake_deferred_for_the_last_time(&self) {
-        self.dispatch(|| _ = catch_unwind(AssertUnwindSafe(|| self.drain_deferred())));
+        self.dispatch(|| _ = contain(|| self.drain_deferred()));
     }
 
     /// Undoes [`give_up`](Self::give_up), after which nobody took the worker over.
@@ -464,7 +464,7 @@ impl Worker {
     pub(super) fn drop_deferred(&self) {
         drop(self.yielded_tasks.take());
         // A waker is user code: one whose drop panics must not keep the worker from ending.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(self.deferred.take())));
+        contain(|| drop(self.deferred.take()));
     }
 
     /// Runs `wake`, which makes tasks runnable here, and wakes another worker at the end if there is enough for two.

@@ -9,6 +9,7 @@ use super::state::{OnEnd, OnStart, OnStop};
 use super::{Id, JoinError, Runnable, Schedule, id, waker};
 use crate::timer::notes;
 use nezumi_prim::cell::UnsafeCell;
+use nezumi_wake::{contain, drop_payload};
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -82,7 +83,7 @@ unsafe fn poll_future<F: Future, S: Schedule>(task: NonNull<Header>, cell: &Cell
         fn drop(&mut self) {
             // A second panic here would abort the process. It is caught, and the first one is the news.
             // SAFETY: RUNNING is ours, by the promise of the caller of `poll_future`.
-            let _ = catch_unwind(AssertUnwindSafe(|| unsafe { set_stage(self.0, Stage::Consumed) }));
+            contain(|| unsafe { set_stage(self.0, Stage::Consumed) });
         }
     }
 
@@ -128,7 +129,14 @@ unsafe fn finish<F: Future, S: Schedule>(cell: &Cell<F, S>, output: Result<F::Ou
     let output = match dropped {
         Ok(()) => output,
         // A panic of the poll itself is the older news.
-        Err(payload) => output.and_then(|_| Err(JoinError::panic(cell.header.id, payload))),
+        Err(payload) if output.is_err() => {
+            drop_payload(payload);
+            output
+        }
+        Err(payload) => {
+            contain(|| drop(output));
+            Err(JoinError::panic(cell.header.id, payload))
+        }
     };
     // SAFETY: the caller's promise; the stage is `Consumed`, so that there is nothing to drop.
     cell.stage.with_mut(|stage| unsafe { stage.write(Stage::Output(output)) });
@@ -192,11 +200,11 @@ unsafe fn complete<F: Future, S: Schedule>(task: NonNull<Header>) {
         // SAFETY: row `join waker`: set and complete, so it belongs to us.
         let waker = cell.header.join_waker.with_mut(|waker| unsafe { (*waker).take() });
         // A waker is user code.
-        let _ = catch_unwind(AssertUnwindSafe(|| {
+        contain(|| {
             if let Some(waker) = waker {
                 waker.wake();
             }
-        }));
+        });
     }
     if cell.header.state.drop_refs(refs) {
         // SAFETY: these were the last references.
@@ -235,7 +243,7 @@ pub(super) unsafe fn drop_output<F: Future, S: Schedule>(task: NonNull<Header>) 
     }
     let inside = Inside::new(cell.header.id);
     // SAFETY: the caller owns the stage: complete, and the join interest is, or was, the caller's.
-    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { set_stage(&cell.stage, Stage::Consumed) }));
+    contain(|| unsafe { set_stage(&cell.stage, Stage::Consumed) });
     drop(inside);
     notes::take_up();
 }

@@ -38,7 +38,6 @@ use crate::scheduler::{Home, Shard};
 use nezumi_prim::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::task::{RawWakerVTable, Waker};
 
@@ -199,7 +198,7 @@ impl Notebook {
         // SAFETY: there were notes, so the timers were set, and stand; the notes are for them.
         let (first_ms, ended) = unsafe { (*self.timers.get()).arm_noted(&self.notes[..len], &waker) };
         if ended {
-            let _ = catch_unwind(AssertUnwindSafe(|| waker.wake_by_ref()));
+            nezumi_wake::contain(|| waker.wake_by_ref());
         }
         first_ms
     }

@@ -1,6 +1,6 @@
 //! Programs whose wakers panic, and others that ask for trouble: they get it, and nobody else does.
 
-use crate::support::{Census, burn, current_thread, eventually};
+use crate::support::{Census, burn, current_thread, eventually, runtime};
 use nezumi_core::runtime::{Builder, Runtime};
 use nezumi_core::spawn::{block_in_place, spawn, yield_now};
 use nezumi_core::time::sleep;
@@ -246,4 +246,59 @@ fn who_waits_for_the_core_is_told_after_others_came_and_went() {
     may_leave.1.recv().unwrap().wake();
     first.join().unwrap();
     has_slept.recv_timeout(FOR_EVER).expect("the core is free, and the timer is due");
+}
+
+/// Panics when dropped, with another of its kind.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+/// What a panic carries is the program's, too: where its drop panics, the worker, the counts and those who wait are none the worse for it.
+#[test]
+fn a_panic_whose_payload_panics_when_dropped_ends_in_its_task() {
+    struct PanicsInDrop;
+
+    impl Drop for PanicsInDrop {
+        fn drop(&mut self) {
+            std::panic::panic_any(Bomb);
+        }
+    }
+
+    /// Its field is dropped with it, and not by the unwinding of its own frame, which would abort the process.
+    struct PollPanics(#[allow(dead_code)] PanicsInDrop);
+
+    impl Future for PollPanics {
+        type Output = ();
+
+        fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+            std::panic::panic_any(Bomb)
+        }
+    }
+
+    for workers in [1, 2] {
+        let rt = runtime(workers);
+        rt.block_on(async {
+            // Nobody waits for it: the payload is dropped with the output.
+            drop(spawn(async { std::panic::panic_any(Bomb) }));
+            // The poll panics, and then the drop of the future: of two payloads one is dropped at once.
+            drop(spawn(PollPanics(PanicsInDrop)));
+            // The drop of a cancelled future panics.
+            let cancelled = spawn(async {
+                let _one = PanicsInDrop;
+                std::future::pending::<()>().await;
+            });
+            yield_now().await;
+            cancelled.abort();
+            let error = cancelled.await.unwrap_err();
+            assert!(error.is_panic() || error.is_cancelled());
+            // Its payload is not ours to defuse.
+            std::mem::forget(error);
+            assert_eq!(spawn(async { 7 }).await.unwrap(), 7);
+        });
+        eventually("all tasks have ended", || rt.metrics().num_alive_tasks() == 0);
+    }
 }

@@ -343,6 +343,36 @@ fn high_goes_first_and_background_last_but_not_never() {
     assert!(first_background < 300, "background waited for everything: {first_background}");
 }
 
+/// On one worker, so that the order in which tasks run is that of their priorities.
+#[test]
+fn children_inherit_the_priority_of_their_parent_and_others_have_the_default() {
+    for inherit in [false, true] {
+        let mut builder = Builder::new_multi_thread();
+        builder.worker_threads(1).max_spare_workers(0).default_priority(Priority::Background);
+        let rt = builder.inherit_priority(inherit).build().unwrap();
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let push = |what: &'static str| {
+            let order = order.clone();
+            async move { order.lock().unwrap().push(what) }
+        };
+        let (normal, child) = (push("normal"), push("child"));
+        let parent = async move {
+            let normal = spawn::Builder::new().priority(Priority::Normal).spawn(normal).unwrap();
+            // The second to be spawned is the first to run if it is urgent, and else the last.
+            let child = spawn(child);
+            (normal, child)
+        };
+        rt.block_on(async {
+            let parent = spawn::Builder::new().priority(Priority::High).spawn(parent).unwrap();
+            let (normal, child) = parent.await.unwrap();
+            normal.await.unwrap();
+            child.await.unwrap();
+        });
+        let expected = if inherit { ["child", "normal"] } else { ["normal", "child"] };
+        assert_eq!(*order.lock().unwrap(), expected);
+    }
+}
+
 #[test]
 fn hooks_see_threads_polls_and_tasks() {
     let [started, stopped, spawned, ended, before, after] =
