@@ -157,8 +157,11 @@ impl<J: Job, H: Host> Birth<J, H> {
     }
 }
 
-/// Waits for a thread that ends or has ended.
+/// Waits for a thread that ends or has ended, unless it is this one: then a runtime ends in a thread-local of its own thread.
 pub(super) fn join(handle: JoinHandle<()>) {
+    if handle.thread().id() == nezumi_prim::thread::current().id() {
+        return;
+    }
     // All that could panic in it was contained.
     let _ = handle.join();
 }

@@ -4,6 +4,7 @@ use super::block;
 use super::cell::{Cell, Header};
 use super::run;
 use super::{JoinError, Runnable, Schedule};
+use nezumi_wake::contain;
 use std::future::Future;
 use std::ptr::NonNull;
 
@@ -48,6 +49,12 @@ unsafe fn schedule<F: Future, S: Schedule>(task: NonNull<Header>) {
 }
 
 unsafe fn dealloc<F: Future, S: Schedule>(task: NonNull<Header>) {
+    // A waker that nobody took: its drop is the program's code, and whoever frees tasks, in the shutdown for one, has more to do.
+    // SAFETY: the caller held the last reference.
+    let waker = unsafe { task.as_ref() }.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+    if let Some(waker) = waker {
+        contain(|| drop(waker));
+    }
     // SAFETY: `Cell::allocate` made it, and the caller held the last reference.
     unsafe { block::free(task.cast::<Cell<F, S>>()) };
 }

@@ -302,3 +302,51 @@ fn a_panic_whose_payload_panics_when_dropped_ends_in_its_task() {
         eventually("all tasks have ended", || rt.metrics().num_alive_tasks() == 0);
     }
 }
+
+/// A runtime may end up in a thread-local of a thread of its own pool, and so end when that thread does.
+#[test]
+fn a_runtime_ends_in_a_thread_local_of_its_own_thread() {
+    thread_local! {
+        static KEPT: std::cell::RefCell<Option<Runtime>> = const { std::cell::RefCell::new(None) };
+    }
+
+    let census = Census::default();
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        let rt = builder.worker_threads(1).thread_keep_alive(Duration::from_millis(1)).build().unwrap();
+        let alive = census.enter();
+        rt.spawn(async move {
+            let _alive = alive;
+            std::future::pending::<()>().await;
+        });
+        let handle = rt.handle().clone();
+        handle.spawn_blocking(move || KEPT.set(Some(rt)));
+        drop(handle);
+    }
+    eventually("both runtimes have ended", || census.alive() == 0);
+}
+
+/// A waker that waits for a task is dropped with the task, at the latest when the runtime ends. If that panics, the rest ends all the same.
+#[test]
+fn a_join_waker_that_panics_when_dropped_does_not_hold_up_the_end() {
+    for workers in [1, 2] {
+        let census = Census::default();
+        let rt = runtime(workers);
+        let mut waiting = Vec::new();
+        for _ in 0..10 {
+            let alive = census.enter();
+            let mut task = Box::pin(rt.spawn(async move {
+                let _alive = alive;
+                std::future::pending::<()>().await;
+            }));
+            let waker = Waker::from(Arc::new(PanicOnDrop));
+            assert!(task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            // The task has the only one left.
+            drop(waker);
+            waiting.push(task);
+        }
+        // Nobody polls them any more, and nobody takes the wakers back.
+        std::mem::forget(waiting);
+        drop(rt);
+        assert_eq!(census.alive(), 0);
+    }
+}
