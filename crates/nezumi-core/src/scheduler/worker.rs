@@ -156,15 +156,22 @@ impl Worker {
         if self.wake_deferred() {
             return Step::Ran;
         }
-        match self.steal() {
-            Some(runnable) => {
-                self.fresh_budget();
-                self.run(runnable);
-                if self.given_up.get() { Step::GivenUp } else { Step::Ran }
-            }
-            None if self.is_told_to_leave() => Step::Leave,
-            None => Step::Idle,
+        if let Some(runnable) = self.steal() {
+            self.fresh_budget();
+            self.run(runnable);
+            return if self.given_up.get() { Step::GivenUp } else { Step::Ran };
         }
+        if self.is_told_to_leave() {
+            return Step::Leave;
+        }
+        // Only now that nothing else is runnable, here or with others.
+        if let Some(runnable) = self.pick_background() {
+            self.found_work();
+            self.fresh_budget();
+            self.run(runnable);
+            return if self.given_up.get() { Step::GivenUp } else { Step::Ran };
+        }
+        Step::Idle
     }
 
     pub(super) fn is_told_to_leave(&self) -> bool {
@@ -206,7 +213,7 @@ impl Worker {
         self.refill()
     }
 
-    /// The ring is empty: takes a batch from the relay, or from the inject queue; last, a background task.
+    /// The ring is empty: takes a batch from the relay, or from the inject queue.
     fn refill(&self) -> Option<Runnable> {
         let shared = self.shared();
         if let Some(mut batch) = shared.relay.pop(self.index()) {
@@ -214,7 +221,7 @@ impl Worker {
             self.keep(batch);
             return first;
         }
-        self.take_injected().or_else(|| self.pick_background())
+        self.take_injected()
     }
 
     /// A fair share of what came from outside.
