@@ -1,3 +1,4 @@
+use crate::contain;
 use std::mem::MaybeUninit;
 use std::task::Waker;
 
@@ -77,11 +78,7 @@ impl WakeList {
             // Only reached with places left when a waker panicked.
             fn drop(&mut self) {
                 while self.next < self.wakers.len() {
-                    let rest = std::panic::AssertUnwindSafe(&mut *self);
-                    let _ = std::panic::catch_unwind(move || {
-                        let rest = rest;
-                        rest.0.wake();
-                    });
+                    contain(|| self.wake());
                 }
             }
         }
@@ -112,7 +109,7 @@ pub fn wake_each(wakers: &mut Vec<Waker>) {
         // Only reached with wakers left when one panicked.
         fn drop(&mut self) {
             for waker in &mut self.0 {
-                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waker.wake()));
+                contain(|| waker.wake());
             }
         }
     }
@@ -170,6 +167,7 @@ mod tests {
         assert_eq!(good.wakes.load(Ordering::Relaxed), 3);
         assert_eq!((Arc::strong_count(&good), Arc::strong_count(&bad)), (1, 1));
     }
+
     #[test]
     fn a_panicking_waker_in_a_vec_does_not_keep_the_rest_asleep() {
         let (bad, good) = (Arc::new(Count { panics: true, ..Count::default() }), Arc::new(Count::default()));

@@ -185,9 +185,9 @@ impl<J: Job, H: Host> Pool<J, H> {
         Ok(())
     }
 
-    /// Refuses jobs from now on, cancels the optional ones that wait for a thread to become free, has the mandatory ones run, and those
-    /// that only wait for a thread to arrive, and waits for the threads to end: for `timeout` at the most, or for as long as it takes. Returns whether they
-    /// have ended, and then they are joined.
+    /// Refuses jobs from now on, cancels the optional ones that wait for a thread to become free, has the mandatory ones run,
+    /// and those that only wait for a thread to arrive, and waits for the threads to end: for `timeout` at the most, or for as
+    /// long as it takes. Returns whether they have ended, and then they are joined.
     ///
     /// Called on a thread of the pool, it does not wait for that one. Calls after the first change nothing and do not wait.
     pub fn shutdown(&self, timeout: Option<Duration>) -> bool {

@@ -249,41 +249,17 @@ fn shutdown_cancels_the_optional_and_runs_the_mandatory() {
     assert!(pool.shutdown(None), "a second time there is nothing to wait for");
 }
 
-#[test]
-fn a_job_that_a_thread_was_started_for_runs_though_the_shutdown_comes_first() {
+/// A pool of `threads`, of which one is on its way and would send for the others, is shut down before that one arrives. Of `jobs` optional ones,
+/// none of which ends before there are `threads` of them, so many are run and the rest is cancelled.
+fn shut_down_before_the_first_arrives(threads: usize, jobs: usize, expected: usize) {
     let (open, opened) = mpsc::channel::<()>();
     let gate = std::sync::Mutex::new(opened);
-    let mut config = config(1, FOREVER);
-    config.after_start = Some(Arc::new(move || gate.lock().unwrap().recv().unwrap_or(())));
-    let pool = Pool::new(config);
-    let (ran, cancelled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    for _ in 0..2 {
-        let ran = ran.clone();
-        let run = Box::new(move || add_one(&ran));
-        let work = Work { run, cancelled: cancelled.clone(), is_resident: false };
-        pool.spawn(work, Duty::Optional, &Flag).unwrap();
-    }
-    std::thread::scope(|scope| {
-        let shutdown = scope.spawn(|| pool.shutdown(None));
-        wait_until(|| pool.shared.state.lock().is_shutdown);
-        drop(open);
-        assert!(shutdown.join().unwrap());
-    });
-    assert_eq!((ran.load(Ordering::Relaxed), cancelled.load(Ordering::Relaxed)), (1, 1));
-}
-
-/// One thread is on its way, and would send for the others. The shutdown comes before it has.
-#[test]
-fn jobs_that_only_wait_for_threads_to_arrive_run_though_the_shutdown_comes_first() {
-    let (open, opened) = mpsc::channel::<()>();
-    let gate = std::sync::Mutex::new(opened);
-    let mut config = config(3, FOREVER);
+    let mut config = config(threads, FOREVER);
     config.after_start = Some(Arc::new(move || gate.lock().unwrap().recv().unwrap_or(())));
     let pool = Pool::with_limit(config, 1);
     let (ran, cancelled) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    // As long as all are at it there is no thread for more.
-    let together = Arc::new(Barrier::new(3));
-    for _ in 0..5 {
+    let together = Arc::new(Barrier::new(threads));
+    for _ in 0..jobs {
         let (ran, together) = (ran.clone(), together.clone());
         let run = Box::new(move || {
             together.wait();
@@ -298,7 +274,17 @@ fn jobs_that_only_wait_for_threads_to_arrive_run_though_the_shutdown_comes_first
         drop(open);
         assert!(shutdown.join().unwrap());
     });
-    assert_eq!((ran.load(Ordering::Relaxed), cancelled.load(Ordering::Relaxed)), (3, 2));
+    assert_eq!((ran.load(Ordering::Relaxed), cancelled.load(Ordering::Relaxed)), (expected, jobs - expected));
+}
+
+#[test]
+fn a_job_that_a_thread_was_started_for_runs_though_the_shutdown_comes_first() {
+    shut_down_before_the_first_arrives(1, 2, 1);
+}
+
+#[test]
+fn jobs_that_only_wait_for_threads_to_arrive_run_though_the_shutdown_comes_first() {
+    shut_down_before_the_first_arrives(3, 5, 3);
 }
 
 #[test]

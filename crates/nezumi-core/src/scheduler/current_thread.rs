@@ -253,7 +253,7 @@ impl Core {
 
     fn run(&self, runnable: Runnable) {
         let (shared, shard) = (self.shared(), self.shard());
-        shard.polling.begin(runnable.header());
+        shard.polling.begin();
         coop::budget(|| {
             if shared.config.observes_polls {
                 super::observe::run(shared, shard, runnable);

@@ -1,4 +1,5 @@
-//! Polls that somebody wants to see: with hooks around them, with their duration measured, or with a priority for the children.
+//! Polls that somebody wants to see: with hooks around them, with their duration measured, with a priority for the
+//! children, or with a name for the watch to tell.
 //!
 //! Called by the schedulers, only where the builder asked for it.
 
@@ -25,6 +26,9 @@ pub(super) fn run(shared: &Shared, shard: &Shard, runnable: Runnable) {
     // The task may be over, and gone, after its poll: a reference of our own keeps what the hooks are told.
     let task = runnable.task_ref();
     let meta = TaskMeta::of(&task);
+    if hooks.stuck.is_some() {
+        shard.polling.is_of(task.id(), task.spawned_at());
+    }
     if let Some(hook) = &hooks.before_poll {
         hook(&meta);
     }

@@ -1,12 +1,12 @@
 //! What a worker is doing, for the watch to see.
 //!
-//! Called by `worker` (writes, a few plain stores for each poll) and `watch` (reads). All on one line, which only the worker writes.
+//! Called by `worker` (one plain store for each poll), `observe` (which task it is, where somebody wants to know) and `watch` (reads). All on one line, which only the worker writes.
 //!
 //! Promise: `task_of` names the task of the poll that it is asked about, or nothing. The worker writes the number of the poll first and its task
 //! after; the watch reads the task and then the number again. It asks only of a poll whose number it has seen twice, a good part of a
 //! millisecond apart, by when the stores that follow that of the number have arrived. Test: `the_task_of_a_poll_that_is_over_is_not_told`.
 
-use crate::task::{Header, Id};
+use crate::task::Id;
 use std::num::NonZeroU64;
 use std::panic::Location;
 use std::ptr;
@@ -44,15 +44,14 @@ impl Polling {
         }
     }
 
-    /// The worker is about to poll this task.
+    /// The worker is about to poll a task.
     #[inline(always)]
-    pub(super) fn begin(&self, task: &Header) {
-        self.begin_poll_of(task.id(), task.spawned_at());
+    pub(super) fn begin(&self) {
+        self.begun.store(self.begun.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
-    #[inline(always)]
-    fn begin_poll_of(&self, id: Id, spawned_at: &'static Location<'static>) {
-        self.begun.store(self.begun.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    /// It is this one. Told only where the program wants to hear of stuck tasks.
+    pub(super) fn is_of(&self, id: Id, spawned_at: &'static Location<'static>) {
         // Release: pairs with the fence in `task_of`. Who sees this task sees the number of its poll, or a later one.
         self.id.store(id.0.get(), Ordering::Release);
         self.spawned_at.store(ptr::from_ref(spawned_at).cast_mut(), Ordering::Release);
@@ -175,9 +174,11 @@ mod tests {
     fn the_task_of_a_poll_that_is_over_is_not_told() {
         let (id, here) = (Id::next(), Location::caller());
         let polling = Polling::new();
-        polling.begin_poll_of(id, here);
+        polling.begin();
+        polling.is_of(id, here);
         assert_eq!(polling.task_of(1), Some((id, here)));
-        polling.begin_poll_of(Id::next(), here);
+        polling.begin();
+        polling.is_of(Id::next(), here);
         assert_eq!(polling.task_of(1), None);
     }
 

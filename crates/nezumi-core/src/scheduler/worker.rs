@@ -313,7 +313,7 @@ impl Worker {
     #[inline]
     fn run(&self, runnable: Runnable) {
         let shard = self.shard();
-        shard.polling.begin(runnable.header());
+        shard.polling.begin();
         self.running.set(runnable.as_ptr().as_ptr().cast());
         if self.shared().config.observes_polls {
             return self.run_observed(runnable);
