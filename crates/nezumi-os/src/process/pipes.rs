@@ -65,7 +65,7 @@ macro_rules! pipe_end {
             /// On Unix, outside a runtime, or where it has no I/O driver.
             #[track_caller]
             pub fn from_std(inner: std::process::$End) -> io::Result<Self> {
-                Ok(Self { inner: <$Inner>::new(inner)? })
+                Ok(Self { inner: <$Inner>::of_process(inner)? })
             }
         }
 

@@ -192,7 +192,7 @@ pub(crate) struct Receiver {
 }
 
 impl Sender {
-    pub(crate) fn new(pipe: impl Into<OwnedHandle>) -> io::Result<Self> {
+    pub(crate) fn of_process(pipe: impl Into<OwnedHandle>) -> io::Result<Self> {
         Ok(Self { writer: Writer::new(pipe.into().into()) })
     }
 
@@ -203,7 +203,7 @@ impl Sender {
 }
 
 impl Receiver {
-    pub(crate) fn new(pipe: impl Into<OwnedHandle>) -> io::Result<Self> {
+    pub(crate) fn of_process(pipe: impl Into<OwnedHandle>) -> io::Result<Self> {
         Ok(Self { reader: Reader::new(pipe.into().into()) })
     }
 

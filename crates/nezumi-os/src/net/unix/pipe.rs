@@ -176,7 +176,7 @@ impl ReadUninit for mio_pipe::Receiver {
 macro_rules! end_methods {
     ($End:ident, $mio:ty, $interest:expr, $allows:ident, $wrong:literal) => {
         #[track_caller]
-        fn new(io: $mio) -> io::Result<$End> {
+        pub(crate) fn new(io: $mio) -> io::Result<$End> {
             Ok($End { io: PollEvented::with_interest(io, $interest)? })
         }
 
