@@ -1,136 +1,28 @@
-//! The watch: sees that a worker is stuck in one poll, and has others take over what it left behind.
+//! One look after another: who is stuck, and what is to be done about it.
 //!
-//! Called by `runtime` (start, stop) and by workers that wake. One thread per multi-threaded runtime. It sleeps while all workers sleep; else
-//! it looks every millisecond or two while some worker is awake, less often while it keeps finding all of them asleep.
-//!
-//! It takes a worker for stuck that is awake and has begun no poll since the last look. Then
-//! - its ring, the hot tail included, is opened to thieves, and a sleeper is woken to rob it;
-//! - its timers that are due are fired from here;
-//! - the driver, if nobody has turned it since the last look, gets a sleeper, or is turned from here if there is none;
-//! - when nobody sleeps and the worker is still stuck at the next look, a spare worker is begun (`spares`): one for each worker that sleeps in its
-//!   poll, since a processor is then free for it; for workers that burn theirs, only when all of them do, and no more than half as many, so
-//!   that what is waiting shares the processors with them. Spares that are more than the stuck workers for a while are sent away.
-//!
-//! Promise: work behind a stuck worker waits no longer than two looks while another worker sleeps; an idle runtime makes no wakeups.
-//!
-//! ```text
-//! worker that wakes           watch that goes to sleep
-//! W1 clear my bit  (SeqCst)   V1 asleep = true     (SeqCst)
-//! W2 asleep? wake  (SeqCst)   V2 all bits set?     (SeqCst)   if not, stay awake
-//!
-//! worker that would sit       watch that held the seat
-//! S1 set my bit    (SeqCst)   H1 let the seat go
-//! S2 fence(SeqCst)            H2 fence(SeqCst)
-//! S3 try the seat             H3 any bit set? wake one
-//! ```
-//!
-//! If H2 is first, S3 finds the seat free; if S2 is first, H3 sees the bit. Model: `nobody_sleeps_beside_an_empty_seat`.
-//!
-//! Code of the program's that runs here, hooks and the wakers of timers, finds itself inside the runtime. It may panic and block. Tests:
-//! `tests/it/hostile.rs`.
+//! Called by `watch`, whose thread this is. Calls hooks and wakers, by way of `Bell::contain`. Promise and tests: those of `watch`.
 
-use super::shared::Shared;
-use super::{shutdown, thread};
+use super::Bell;
 use crate::runtime::{Handle, StuckTask};
+use crate::scheduler::{Shard, Shared, shutdown, thread};
 use crate::timer::NEVER;
-use nezumi_prim::Parker;
-use nezumi_prim::sync::Mutex;
-use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::thread::JoinHandle;
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 /// Between two looks while some worker is awake.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// Between a look that finds a worker newly stuck, and nobody to help, and the next: by then it is known whether the worker sleeps or burns.
-const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(400);
 /// The same for the first looks after all were asleep: what has just begun is what may get stuck.
 const LOOK_CLOSELY_EVERY: Duration = Duration::from_millis(1);
 /// How many looks are close ones.
 const CLOSE_LOOKS: u32 = 4;
+/// Between a look that finds a worker newly stuck, and nobody to help, and the next: by then it is known whether the worker sleeps or burns.
+const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(400);
 /// Between two looks after one that found all workers asleep.
 const LOOK_QUIETLY_EVERY: Duration = Duration::from_millis(3);
 /// Looks in a row that find all asleep before the watch sleeps, too.
 const QUIET_LOOKS: u32 = 16;
 /// Looks in a row that find more spares than stuck workers before one is sent away.
 const SURPLUS_LOOKS: u32 = 16;
-
-/// The watch of one runtime.
-#[derive(Debug)]
-pub(super) struct Watch {
-    bell: Arc<Bell>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// By which the watch is woken. Apart from the runtime's shared part, which the thread must not keep alive while it sleeps.
-#[derive(Debug)]
-struct Bell {
-    parker: Parker,
-    asleep: AtomicBool,
-    stop: AtomicBool,
-    /// The watch is in code of the program's, or about to be: a hook, or the waker of a timer.
-    is_in_program: AtomicBool,
-}
-
-impl Watch {
-    pub(super) fn new() -> Self {
-        let bell = Bell {
-            parker: Parker::new(),
-            asleep: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
-            is_in_program: AtomicBool::new(false),
-        };
-        Self { bell: Arc::new(bell), thread: Mutex::new(None) }
-    }
-
-    /// Starts the thread.
-    pub(super) fn start(&self, handle: &Handle) -> io::Result<()> {
-        if !handle.shared().config.watch {
-            return Ok(());
-        }
-        let bell = Arc::clone(&self.bell);
-        let handle = handle.clone();
-        let thread = std::thread::Builder::new().name("nezumi-watch".into()).stack_size(128 * 1024).spawn(
-            move || {
-                // The program's code that runs here would else have run on a worker.
-                let _inside = handle.enter();
-                Looker::new(&handle, &bell).run();
-            },
-        )?;
-        *self.thread.lock() = Some(thread);
-        Ok(())
-    }
-
-    /// Ends the thread, and waits for that: nothing of ours blocks there. For code of the program's it waits only if `patient`; a spare that
-    /// the watch would begin after that finds the pool closed.
-    pub(super) fn stop(&self, patient: bool) {
-        // SeqCst, here and in `contain`: either that sees it and stays out of the program's code, or it is seen there.
-        self.bell.stop.store(true, Ordering::SeqCst);
-        let may_block = self.bell.is_in_program.load(Ordering::SeqCst);
-        self.bell.parker.unpark();
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread {
-            if thread.thread().id() != std::thread::current().id() && (patient || !may_block) {
-                let _ = thread.join();
-            }
-        }
-    }
-
-    /// W2: a worker is awake, or about to be.
-    #[inline]
-    pub(super) fn worker_woke(&self) {
-        if self.bell.asleep.load(Ordering::SeqCst) && self.bell.asleep.swap(false, Ordering::SeqCst) {
-            self.bell.parker.unpark();
-        }
-    }
-
-    /// A sleeper was claimed and will be woken.
-    #[inline]
-    pub(super) fn work_appeared(&self) {
-        self.worker_woke();
-    }
-}
 
 /// What the watch has seen of one worker.
 #[derive(Clone, Copy)]
@@ -174,7 +66,7 @@ struct Found {
 }
 
 /// What the watch remembers from look to look.
-struct Looker<'a> {
+pub(super) struct Looker<'a> {
     handle: &'a Handle,
     bell: &'a Bell,
     shared: &'a Shared,
@@ -184,7 +76,7 @@ struct Looker<'a> {
 }
 
 impl<'a> Looker<'a> {
-    fn new(handle: &'a Handle, bell: &'a Bell) -> Self {
+    pub(super) fn new(handle: &'a Handle, bell: &'a Bell) -> Self {
         let shared = handle.shared();
         let now = Instant::now();
         let seen = Seen {
@@ -205,7 +97,7 @@ impl<'a> Looker<'a> {
         }
     }
 
-    fn run(&mut self) {
+    pub(super) fn run(&mut self) {
         let bell = self.bell;
         let (mut quiet, mut busy) = (0, 0);
         while !bell.stop.load(Ordering::SeqCst) {
@@ -291,16 +183,20 @@ impl<'a> Looker<'a> {
         }
     }
 
-    /// The worker that a spare for this one would stand in for, if none does.
-    fn if_alone(&self, index: usize) -> Option<usize> {
-        let (workers, spares) = (self.shared.workers(), &self.shared.spares);
-        if index >= workers {
-            // A spare that is stuck itself.
-            return Some(spares.stands_for(index - workers));
+    /// The number that the program knows this worker by: for a spare, that of the worker it stands in for.
+    fn number_of(&self, index: usize) -> usize {
+        match index.checked_sub(self.shared.workers()) {
+            Some(spare) => self.shared.spares.stands_for(spare),
+            None => index,
         }
+    }
+
+    /// The worker that a spare for this one would stand in for, if none does. A spare that is stuck itself needs another.
+    fn if_alone(&self, index: usize) -> Option<usize> {
+        let spares = &self.shared.spares;
         let has_stand_in =
             (0..spares.used()).any(|spare| spares.is_at_work(spare) && spares.stands_for(spare) == index);
-        (!has_stand_in).then_some(index)
+        (!has_stand_in).then(|| self.number_of(index))
     }
 
     /// Tells the program, once, of a poll that takes too long.
@@ -315,7 +211,7 @@ impl<'a> Looker<'a> {
         }
         let polling = &self.shared.shard(index).polling;
         if let Some((id, spawned_at)) = polling.task_of(self.seen[index].begun) {
-            let worker = self.if_alone(index).unwrap_or(index);
+            let worker = self.number_of(index);
             let stuck = StuckTask { id, spawned_at, worker, elapsed, burns };
             self.bell.contain(|| hook(&stuck));
         }
@@ -341,7 +237,7 @@ impl<'a> Looker<'a> {
             return;
         }
         let is_waiting =
-            all_stuck || shared.has_shared_work() || shared.crew_shards().any(super::Shard::has_stealable);
+            all_stuck || shared.has_shared_work() || shared.crew_shards().any(Shard::has_stealable);
         if active < wanted && is_waiting && !shared.spares.call_back() {
             self.begin_spare(worker);
         }
@@ -402,20 +298,9 @@ impl<'a> Looker<'a> {
     }
 }
 
-impl Bell {
-    /// Runs code of the program's, a hook or wakers, which must not end the watch. A panic has been reported.
-    fn contain(&self, f: impl FnOnce()) {
-        self.is_in_program.store(true, Ordering::SeqCst);
-        if !self.stop.load(Ordering::SeqCst) {
-            nezumi_wake::contain(f);
-        }
-        self.is_in_program.store(false, Ordering::SeqCst);
-    }
-}
-
 impl Seen {
     /// Where the system does not say, a stuck worker is taken to burn: fewer spares are begun for those, and one is enough to serve what waits.
-    fn pace(&self, shard: &super::Shard, now: Instant) -> Pace {
+    fn pace(&self, shard: &Shard, now: Instant) -> Pace {
         match (self.cpu, shard.polling.cpu_time()) {
             (Some(then), Some(until_now)) if 2 * until_now.saturating_sub(then) < now - self.first_look => {
                 if shard.polling.is_runnable() {

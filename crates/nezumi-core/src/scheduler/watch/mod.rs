@@ -1,0 +1,130 @@
+//! The watch: sees that a worker is stuck in one poll, and has others take over what it left behind.
+//!
+//! Called by `runtime` (start, stop) and by workers that wake. One thread per multi-threaded runtime. It sleeps while all workers sleep; else
+//! it looks every millisecond or two while some worker is awake, less often while it keeps finding all of them asleep.
+//!
+//! It takes a worker for stuck that is awake and has begun no poll since the last look. Then
+//! - its ring, the hot tail included, is opened to thieves, and a sleeper is woken to rob it;
+//! - its timers that are due are fired from here;
+//! - the driver, if nobody has turned it since the last look, gets a sleeper, or is turned from here if there is none;
+//! - when nobody sleeps and the worker is still stuck at the next look, a spare worker is begun (`spares`): one for each worker that sleeps in its
+//!   poll, since a processor is then free for it; for workers that burn theirs, only when all of them do, and no more than half as many, so
+//!   that what is waiting shares the processors with them. Spares that are more than the stuck workers for a while are sent away.
+//!
+//! Promise: work behind a stuck worker waits no longer than two looks while another worker sleeps; an idle runtime makes no wakeups.
+//!
+//! ```text
+//! worker that wakes           watch that goes to sleep
+//! W1 clear my bit  (SeqCst)   V1 asleep = true     (SeqCst)
+//! W2 asleep? wake  (SeqCst)   V2 all bits set?     (SeqCst)   if not, stay awake
+//!
+//! worker that would sit       watch that held the seat
+//! S1 set my bit    (SeqCst)   H1 let the seat go
+//! S2 fence(SeqCst)            H2 fence(SeqCst)
+//! S3 try the seat             H3 any bit set? wake one
+//! ```
+//!
+//! If H2 is first, S3 finds the seat free; if S2 is first, H3 sees the bit. Model: `nobody_sleeps_beside_an_empty_seat`.
+//!
+//! `looker` is what the thread does; here is how it is started, woken and ended.
+//!
+//! Code of the program's that runs here, hooks and the wakers of timers, finds itself inside the runtime. It may panic and block. Tests:
+//! `tests/it/hostile.rs`.
+
+mod looker;
+
+use crate::runtime::Handle;
+use looker::Looker;
+use nezumi_prim::Parker;
+use nezumi_prim::sync::Mutex;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+/// The watch of one runtime.
+#[derive(Debug)]
+pub(super) struct Watch {
+    bell: Arc<Bell>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// By which the watch is woken. Apart from the runtime's shared part, which the thread must not keep alive while it sleeps.
+#[derive(Debug)]
+struct Bell {
+    parker: Parker,
+    asleep: AtomicBool,
+    stop: AtomicBool,
+    /// The watch is in code of the program's, or about to be: a hook, or the waker of a timer.
+    is_in_program: AtomicBool,
+}
+
+impl Watch {
+    pub(super) fn new() -> Self {
+        let bell = Bell {
+            parker: Parker::new(),
+            asleep: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            is_in_program: AtomicBool::new(false),
+        };
+        Self { bell: Arc::new(bell), thread: Mutex::new(None) }
+    }
+
+    /// Starts the thread.
+    pub(super) fn start(&self, handle: &Handle) -> io::Result<()> {
+        if !handle.shared().config.watch {
+            return Ok(());
+        }
+        let bell = Arc::clone(&self.bell);
+        let handle = handle.clone();
+        let thread = std::thread::Builder::new().name("nezumi-watch".into()).stack_size(128 * 1024).spawn(
+            move || {
+                // The program's code that runs here would else have run on a worker.
+                let _inside = handle.enter();
+                Looker::new(&handle, &bell).run();
+            },
+        )?;
+        *self.thread.lock() = Some(thread);
+        Ok(())
+    }
+
+    /// Ends the thread, and waits for that: nothing of ours blocks there. For code of the program's it waits only if `patient`; a spare that
+    /// the watch would begin after that finds the pool closed.
+    pub(super) fn stop(&self, patient: bool) {
+        // SeqCst, here and in `contain`: either that sees it and stays out of the program's code, or it is seen there.
+        self.bell.stop.store(true, Ordering::SeqCst);
+        let may_block = self.bell.is_in_program.load(Ordering::SeqCst);
+        self.bell.parker.unpark();
+        let thread = self.thread.lock().take();
+        if let Some(thread) = thread {
+            if thread.thread().id() != std::thread::current().id() && (patient || !may_block) {
+                let _ = thread.join();
+            }
+        }
+    }
+
+    /// W2: a worker is awake, or about to be.
+    #[inline]
+    pub(super) fn worker_woke(&self) {
+        if self.bell.asleep.load(Ordering::SeqCst) && self.bell.asleep.swap(false, Ordering::SeqCst) {
+            self.bell.parker.unpark();
+        }
+    }
+
+    /// A sleeper was claimed and will be woken.
+    #[inline]
+    pub(super) fn work_appeared(&self) {
+        self.worker_woke();
+    }
+}
+
+impl Bell {
+    /// Runs code of the program's, a hook or wakers, which must not end the watch. A panic has been reported.
+    fn contain(&self, f: impl FnOnce()) {
+        self.is_in_program.store(true, Ordering::SeqCst);
+        if !self.stop.load(Ordering::SeqCst) {
+            nezumi_wake::contain(f);
+        }
+        self.is_in_program.store(false, Ordering::SeqCst);
+    }
+}
