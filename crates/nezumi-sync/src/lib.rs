@@ -27,6 +27,8 @@ mod see_through;
 mod auto_traits;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod hand_polled;
+#[cfg(all(test, nezumi_loom))]
+mod modelling;
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod testing;
 

@@ -1,12 +1,11 @@
 use super::Semaphore;
+use crate::modelling::{Cargo, poll_once};
 use loom::future::block_on;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use nezumi_prim::thread::{spawn, yield_now};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
+use std::future::Future;
 
 /// A semaphore of one permit, and what the permit guards.
 struct Guarded {
@@ -35,12 +34,6 @@ impl Guarded {
 /// Loom's cells are not `Sync` by themselves.
 unsafe impl Sync for Guarded {}
 unsafe impl Send for Guarded {}
-
-/// Polls `future` once, and drops it.
-async fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
-}
 
 #[test]
 fn one_permit_excludes() {
@@ -241,28 +234,4 @@ fn a_waiter_that_finds_the_close_by_chance_may_go_at_once() {
         closer.join().unwrap();
         assert_eq!(semaphore.available_permits(), 1);
     });
-}
-
-/// What is published: loom reports it if it is read and not ordered after the write.
-struct Cargo(UnsafeCell<bool>);
-
-// SAFETY: who looks when is what the models are about.
-unsafe impl Sync for Cargo {}
-// SAFETY: nothing in it belongs to a thread.
-unsafe impl Send for Cargo {}
-
-impl Cargo {
-    fn new() -> Self {
-        Self(UnsafeCell::new(false))
-    }
-
-    fn write(&self) {
-        // SAFETY: the models write once.
-        self.0.with_mut(|cargo| unsafe { *cargo = true });
-    }
-
-    fn look(&self) {
-        // SAFETY: the model says that it was written before.
-        assert!(self.0.with(|cargo| unsafe { *cargo }));
-    }
 }

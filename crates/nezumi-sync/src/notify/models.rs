@@ -1,18 +1,10 @@
 use super::Notify;
+use crate::modelling::{Cargo, poll_once};
 use loom::future::block_on;
-use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nezumi_prim::thread::{spawn, yield_now};
-use std::future::{Future, poll_fn};
 use std::pin::pin;
-use std::task::Poll;
-
-/// Polls `future` once, and drops it.
-async fn poll_once<F: Future>(future: F) -> Poll<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
-}
 
 #[test]
 fn notify_one_is_not_lost_and_publishes() {
@@ -306,28 +298,4 @@ fn who_loses_the_permit_to_a_generation_sees_what_came_with_it() {
         // If the permit is left, it was the generation that made it ready.
         assert!(seen || block_on(poll_once(shared.0.notified())).is_pending());
     });
-}
-
-/// What is published: loom reports it if it is read and not ordered after the write.
-struct Cargo(UnsafeCell<bool>);
-
-// SAFETY: who looks when is what the models are about.
-unsafe impl Sync for Cargo {}
-// SAFETY: nothing in it belongs to a thread.
-unsafe impl Send for Cargo {}
-
-impl Cargo {
-    fn new() -> Self {
-        Self(UnsafeCell::new(false))
-    }
-
-    fn write(&self) {
-        // SAFETY: the models write once.
-        self.0.with_mut(|cargo| unsafe { *cargo = true });
-    }
-
-    fn look(&self) {
-        // SAFETY: the model says that it was written before.
-        assert!(self.0.with(|cargo| unsafe { *cargo }));
-    }
 }
