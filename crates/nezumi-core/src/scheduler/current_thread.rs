@@ -29,7 +29,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often the inject queue goes first, in tasks, where the builder does not say.
 const INJECT_EVERY: u32 = 31;
@@ -296,7 +296,7 @@ impl Core {
         self.turn(Some(Duration::ZERO));
         self.drain_deferred();
         self.advance_timers();
-        self.meter.measure(self.shard());
+        self.meter.measure(self.shard(), Instant::now());
         Some(true)
     }
 
@@ -339,7 +339,7 @@ impl Core {
             // The hook, or another thread. The driver has its turn all the same.
             self.turn(Some(Duration::ZERO));
         } else {
-            self.meter.measure(self.shard());
+            self.meter.measure(self.shard(), Instant::now());
             let counters = &self.shard().counters;
             counters.parked.add(1);
             counters.parked_unparked.add(1);

@@ -169,8 +169,12 @@ impl Idle {
 
     /// Whether all workers sleep, and `spares` of those who stand in for them.
     pub(crate) fn all_sleeping(&self, spares: usize) -> bool {
-        let sleeping: u32 = self.words().map(|(_, word)| word.load(Ordering::SeqCst).count_ones()).sum();
-        sleeping as usize == self.workers + spares
+        self.sleeping() == self.workers + spares
+    }
+
+    /// How many sleep.
+    pub(crate) fn sleeping(&self) -> usize {
+        self.words().map(|(_, word)| word.load(Ordering::SeqCst).count_ones() as usize).sum()
     }
 
     /// Whether this worker sleeps.

@@ -21,7 +21,7 @@ impl Worker {
                 return self.after_unpark();
             }
         }
-        self.upkeep.measure(self);
+        self.upkeep.look_around(self);
         self.timers().settle();
         {
             let _asleep = Asleep::new(self);
@@ -34,6 +34,8 @@ impl Worker {
                 self.sleep();
                 self.shard().counters.parked_unparked.add(1);
             }
+            // While the bit is still set: who sees this worker awake must not take its sleep for a long poll.
+            self.shard().sight.forget();
         }
         self.upkeep.wake_up();
         shared.watch.worker_woke();

@@ -3,7 +3,7 @@
 //! Called by `worker` (one plain store for each poll), `observe` (which task it is, where somebody wants to know) and `watch` (reads). All on one line, which only the worker writes.
 //!
 //! Promise: `task_of` names the task of the poll that it is asked about, or nothing. The worker writes the number of the poll first and its task
-//! after; the watch reads the task and then the number again. It asks only of a poll whose number it has seen twice, a good part of a
+//! after; the watch reads the task and then the number again. It asks only of a poll whose number was seen twice, a good part of a
 //! millisecond apart, by when the stores that follow that of the number have arrived. Test: `the_task_of_a_poll_that_is_over_is_not_told`.
 
 use crate::task::Id;

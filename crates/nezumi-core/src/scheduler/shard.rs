@@ -4,6 +4,7 @@
 //! cache lines that one worker writes.
 
 use super::bed::Bed;
+use super::glance::Sight;
 use super::polling::Polling;
 use super::shared::Shared;
 use crate::runtime::Histogram;
@@ -58,8 +59,10 @@ pub(crate) struct Shard {
     /// The thread that drives the worker, or the last that did. For metrics.
     thread: Mutex<Option<ThreadId>>,
     pub(crate) polling: CachePadded<Polling>,
-    /// Set by the watch: the owner sits in one poll, so that its last hot task may be taken, too.
+    /// The owner sits in one poll, so that its last hot task may be taken, too. Set by the watch and at a glance, cleared by the watch.
     pub(super) stuck: CachePadded<AtomicBool>,
+    /// What others have seen of the owner's polls.
+    pub(super) sight: Sight,
 }
 
 // SAFETY: `fixed.shared` is a strong reference to a `Sync` value; `homes.owner` and the owner's parts of `ring` and `registry` are touched
@@ -86,6 +89,7 @@ impl Shard {
             thread: Mutex::new(None),
             polling: CachePadded::new(Polling::new()),
             stuck: CachePadded::new(AtomicBool::new(false)),
+            sight: Sight::new(),
         }
     }
 
@@ -148,6 +152,7 @@ impl Shard {
     /// Notes that this thread drives the worker from now on.
     pub(super) fn is_driven_here(&self) {
         *self.thread.lock() = Some(std::thread::current().id());
+        self.sight.forget();
         self.polling.is_here();
     }
 

@@ -20,6 +20,7 @@ use nezumi_queue::{Inject, Relay};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
+use std::time::Instant;
 
 /// How many shards outside threads share among them.
 const OUTSIDE_SHARDS: usize = 4;
@@ -208,6 +209,11 @@ impl Shared {
             self.wake(worker);
             self.watch.work_appeared();
         }
+    }
+
+    /// Microseconds from the start of this runtime to `now`.
+    pub(super) fn micros(&self, now: Instant) -> u64 {
+        now.saturating_duration_since(self.clock.start()).as_micros() as u64
     }
 
     /// Who sleeps in the driver: woken last, so that the driver stays attended.

@@ -68,6 +68,17 @@ impl Worker {
         (None, busy)
     }
 
+    /// Puts half of what a stuck worker holds behind what this one has.
+    #[cold]
+    pub(super) fn take_over_from(&self, victim: &Shard) {
+        if let Steal::Taken { first, more } = self.steal_from(victim) {
+            let counters = &self.shard().counters;
+            counters.steal_operations.add(1);
+            counters.stolen.add(1 + more as u64);
+            self.push(first, false);
+        }
+    }
+
     fn steal_from(&self, victim: &Shard) -> Steal<Runnable> {
         let own = self.shard();
         // The others' hot task stays theirs unless they cannot get to it.

@@ -1,9 +1,12 @@
 //! What a busy worker looks after every few dozen steps.
 //!
-//! Called by `worker::step`. Looks at the clock once per round, and at the driver, the timers and the deferred wakes, so that none of them
-//! starves behind a ring that never empties. Tunes how often the inject queue goes first: about every 200 µs of work, as Tokio does.
+//! Called by `worker::step`. Looks at the clock once per round, and at the driver, the timers, the deferred wakes and another worker, so that
+//! none of them starves behind a ring that never empties. Tunes how often the inject queue goes first, about every 200 µs of work, as
+//! Tokio does, and how often a round is: after at most 61 steps, and sooner where polls are so long that these would take more than half a
+//! millisecond. Test: `long_polls_make_rounds_come_sooner` in `tests/it/scheduler.rs`.
 
 use super::Shard;
+use super::glance::Glance;
 use super::worker::Worker;
 use crate::timer::NEVER;
 use std::cell::Cell;
@@ -12,7 +15,11 @@ use std::time::{Duration, Instant};
 
 /// How much work may pass between two looks at the inject queue.
 const INJECT_EVERY: Duration = Duration::from_micros(200);
-/// The bounds of the tuned interval, in steps.
+/// How much work may pass between two rounds.
+const ROUND_EVERY: Duration = Duration::from_micros(500);
+/// The step of the first round at the latest: nothing is known of this worker's polls yet.
+const FIRST_ROUND: u32 = 4;
+/// The bounds of the tuned interval between looks at the inject queue, in steps.
 const INJECT_STEPS: (u32, u32) = (2, 127);
 /// The interval before anything is known, and where the builder sets none.
 const INJECT_STEPS_AT_FIRST: u32 = 61;
@@ -26,8 +33,11 @@ pub(super) struct Upkeep {
     inject_steps: Cell<u32>,
     /// The builder fixed the interval.
     fixed: bool,
-    round_steps: u32,
+    /// Between two rounds at the most, and as it is tuned.
+    most_round_steps: u32,
+    round_steps: Cell<u32>,
     meter: Meter,
+    glance: Glance,
 }
 
 /// Measures how long a worker was busy, and what a poll took in that time.
@@ -50,8 +60,7 @@ impl Meter {
     }
 
     /// The worker was busy until now. Returns the moving average of a poll's nanoseconds, if there were any polls.
-    pub(super) fn measure(&self, shard: &Shard) -> Option<u64> {
-        let now = Instant::now();
+    pub(super) fn measure(&self, shard: &Shard, now: Instant) -> Option<u64> {
         let busy_ns = now.saturating_duration_since(self.began.replace(now)).as_nanos() as u64;
         shard.counters.busy_ns.add(busy_ns);
         let begun = shard.polling.begun();
@@ -69,12 +78,14 @@ impl Upkeep {
     pub(super) fn new(shard: &Shard) -> Self {
         let config = &shard.shared().config;
         Self {
-            next_round: Cell::new(config.event_interval),
+            next_round: Cell::new(config.event_interval.min(FIRST_ROUND)),
             next_inject: Cell::new(1),
             inject_steps: Cell::new(config.global_queue_interval.unwrap_or(INJECT_STEPS_AT_FIRST)),
             fixed: config.global_queue_interval.is_some(),
-            round_steps: config.event_interval,
+            most_round_steps: config.event_interval,
+            round_steps: Cell::new(config.event_interval),
             meter: Meter::new(shard),
+            glance: Glance::new(shard.index()),
         }
     }
 
@@ -98,21 +109,31 @@ impl Upkeep {
     /// One round.
     #[inline(never)]
     pub(super) fn look_after(&self, worker: &Worker) {
-        self.next_round.set(worker.tick.get().wrapping_add(self.round_steps));
-        self.measure(worker);
+        self.look_around(worker);
+        self.next_round.set(worker.tick.get().wrapping_add(self.round_steps.get()));
         self.turn_driver(worker);
         worker.dispatch(|| worker.drain_deferred());
         self.advance_timers(worker);
     }
 
-    /// Counts the time since the last look as busy, and tunes the interval by what a poll took in it.
-    pub(super) fn measure(&self, worker: &Worker) {
-        if let Some(mean_ns) = self.meter.measure(worker.shard()) {
+    /// Counts the time since the last look as busy, and tunes the intervals by what a poll took in it. Returns the time.
+    pub(super) fn measure(&self, worker: &Worker) -> Instant {
+        let now = Instant::now();
+        if let Some(mean_ns) = self.meter.measure(worker.shard(), now) {
+            let steps_in = |time: Duration| time.as_nanos() as u64 / mean_ns;
             if !self.fixed {
-                let steps = INJECT_EVERY.as_nanos() as u64 / mean_ns;
+                let steps = steps_in(INJECT_EVERY);
                 self.inject_steps.set(steps.clamp(INJECT_STEPS.0.into(), INJECT_STEPS.1.into()) as u32);
             }
+            self.round_steps.set(steps_in(ROUND_EVERY).clamp(1, self.most_round_steps.into()) as u32);
         }
+        now
+    }
+
+    /// Measures, and glances at another worker.
+    pub(super) fn look_around(&self, worker: &Worker) {
+        let now = self.measure(worker);
+        self.glance.glance(worker, worker.shared().micros(now));
     }
 
     /// Slept until now.

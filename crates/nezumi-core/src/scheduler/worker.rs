@@ -463,6 +463,7 @@ impl Worker {
     /// Undoes [`give_up`](Self::give_up), after which nobody took the worker over.
     pub(crate) fn take_back(&self) {
         self.given_up.set(false);
+        self.shard().sight.forget();
         self.shard().polling.is_here();
         context::take_back_worker(self, self.shard);
     }

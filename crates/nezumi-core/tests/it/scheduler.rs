@@ -525,3 +525,31 @@ fn wakes_from_plain_threads_arrive() {
         }
     });
 }
+
+/// Timers, and the driver, are looked at after a certain number of polls, or after a certain time.
+#[test]
+fn long_polls_make_rounds_come_sooner() {
+    let rt = Builder::new_multi_thread().worker_threads(1).watch(false).enable_time().build().unwrap();
+    let polls = rt.block_on(rt.spawn(async {
+        let polls = Arc::new(AtomicUsize::new(0));
+        let end = Arc::new(AtomicBool::new(false));
+        let busy = spawn({
+            let (polls, end) = (polls.clone(), end.clone());
+            poll_fn(move |cx| {
+                burn(Duration::from_millis(3));
+                polls.fetch_add(1, Ordering::Relaxed);
+                if end.load(Ordering::Relaxed) {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+        });
+        sleep(Duration::from_millis(20)).await;
+        end.store(true, Ordering::Relaxed);
+        busy.await.unwrap();
+        polls.load(Ordering::Relaxed)
+    }));
+    let polls = polls.unwrap();
+    assert!(polls < 30, "the timer came after {polls} polls of 3 ms");
+}

@@ -4,7 +4,7 @@ use nezumi_core::runtime::{self, Runtime};
 use nezumi_core::spawn::{JoinSet, block_in_place, spawn, yield_now};
 use nezumi_core::time::sleep;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -207,4 +207,48 @@ fn a_poll_that_burns_is_told_from_one_that_sleeps() {
         rt.block_on(burns).unwrap();
     }
     assert!(reports.try_recv().is_err(), "each is told once");
+}
+
+/// Neither the watch nor a sleeper is needed for that: between two of its own polls a worker sees that another is stuck.
+#[test]
+fn a_busy_worker_takes_over_from_one_that_is_stuck() {
+    let (told, reports) = mpsc::channel();
+    let watch_is_held = Arc::new(Mutex::new(()));
+    let held = watch_is_held.lock().unwrap();
+    let rt = {
+        let watch_is_held = watch_is_held.clone();
+        runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .stuck_after(Duration::from_millis(5))
+            .on_stuck(move |task| {
+                told.send(task.id()).unwrap();
+                drop(watch_is_held.lock());
+            })
+            .build()
+            .unwrap()
+    };
+    // From here on the watch waits in the hook.
+    rt.block_on(rt.spawn(async { thread::sleep(Duration::from_millis(50)) })).unwrap();
+    reports.recv_timeout(Duration::from_secs(20)).expect("it looks as long as it can");
+
+    let end = Arc::new(AtomicBool::new(false));
+    let busy = rt.spawn({
+        let end = end.clone();
+        async move {
+            while !end.load(Ordering::Relaxed) {
+                yield_now().await;
+            }
+        }
+    });
+    let stuck = rt.spawn(async {
+        let (ran, has_run) = mpsc::channel();
+        // The next of its own worker, which does not come to it.
+        spawn(async move { ran.send(()).unwrap() });
+        has_run.recv_timeout(Duration::from_secs(20))
+    });
+    let outcome = rt.block_on(stuck).unwrap();
+    end.store(true, Ordering::Relaxed);
+    rt.block_on(busy).unwrap();
+    drop(held);
+    assert_eq!(outcome, Ok(()));
 }

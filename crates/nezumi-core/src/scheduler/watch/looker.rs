@@ -9,16 +9,14 @@ use crate::timer::NEVER;
 use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
-/// Between two looks while some worker is awake.
+/// Between two looks while workers are awake that glance at each other, or while there is only one worker.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// The same for the first looks after all were asleep: what has just begun is what may get stuck.
-const LOOK_CLOSELY_EVERY: Duration = Duration::from_millis(1);
-/// How many looks are close ones.
-const CLOSE_LOOKS: u32 = 4;
+/// Between two looks while one worker is awake and others sleep: nobody glances at it, and a processor is free to look.
+const LOOK_AT_ONE_EVERY: Duration = Duration::from_millis(1);
 /// Between a look that finds a worker newly stuck, and nobody to help, and the next: by then it is known whether the worker sleeps or burns.
 const LOOK_AGAIN_AFTER: Duration = Duration::from_micros(400);
 /// Between two looks after one that found all workers asleep.
-const LOOK_QUIETLY_EVERY: Duration = Duration::from_millis(3);
+const LOOK_QUIETLY_EVERY: Duration = Duration::from_millis(1);
 /// Looks in a row that find all asleep before the watch sleeps, too.
 const QUIET_LOOKS: u32 = 16;
 /// Looks in a row that find more spares than stuck workers before one is sent away.
@@ -29,9 +27,7 @@ const SURPLUS_LOOKS: u32 = 16;
 struct Seen {
     /// The polls it had begun at the last look.
     begun: u64,
-    /// When that number was last found changed.
-    changed: Instant,
-    /// Looks in a row that found it stuck.
+    /// Looks in a row that found it stuck in the last of them.
     stuck_looks: u32,
     /// The processor time it had used at the first of these.
     cpu: Option<Duration>,
@@ -79,14 +75,7 @@ impl<'a> Looker<'a> {
     pub(super) fn new(handle: &'a Handle, bell: &'a Bell) -> Self {
         let shared = handle.shared();
         let now = Instant::now();
-        let seen = Seen {
-            begun: u64::MAX,
-            changed: now,
-            stuck_looks: 0,
-            cpu: None,
-            first_look: now,
-            reported: false,
-        };
+        let seen = Seen { begun: u64::MAX, stuck_looks: 0, cpu: None, first_look: now, reported: false };
         Self {
             handle,
             bell,
@@ -99,11 +88,10 @@ impl<'a> Looker<'a> {
 
     pub(super) fn run(&mut self) {
         let bell = self.bell;
-        let (mut quiet, mut busy) = (0, 0);
+        let mut quiet = 0;
         while !bell.stop.load(Ordering::SeqCst) {
             if self.shared.idle.all_sleeping(self.shared.spares.active()) {
                 quiet += 1;
-                busy = 0;
                 self.send_spare_away();
                 if quiet >= QUIET_LOOKS && self.shared.spares.active() == 0 {
                     self.sleep();
@@ -113,15 +101,22 @@ impl<'a> Looker<'a> {
                 bell.parker.park_timeout(LOOK_QUIETLY_EVERY);
             } else {
                 quiet = 0;
-                busy = (busy + 1).min(CLOSE_LOOKS);
-                let pause = match self.look() {
-                    true => LOOK_AGAIN_AFTER,
-                    false if busy < CLOSE_LOOKS => LOOK_CLOSELY_EVERY,
-                    false => LOOK_EVERY,
+                let pause = if self.look() {
+                    LOOK_AGAIN_AFTER
+                } else if self.is_one_awake() {
+                    LOOK_AT_ONE_EVERY
+                } else {
+                    LOOK_EVERY
                 };
                 bell.parker.park_timeout(pause);
             }
         }
+    }
+
+    /// Whether one is awake, and others sleep.
+    fn is_one_awake(&self) -> bool {
+        let sleeping = self.shared.idle.sleeping();
+        sleeping > 0 && sleeping + 1 >= self.shared.workers() + self.shared.spares.active()
     }
 
     fn sleep(&self) {
@@ -149,15 +144,16 @@ impl<'a> Looker<'a> {
         let shared = self.shared;
         let shard = shared.shard(index);
         let begun = shard.polling.begun();
+        let may_be_stuck = shard.polling.is_driven() && !shared.idle.is_sleeping(index);
+        let since_us = if may_be_stuck { shard.sight.lasts(begun, shared.micros(now)) } else { None };
+        if shard.stuck.load(Ordering::Relaxed) != since_us.is_some() {
+            shard.stuck.store(since_us.is_some(), Ordering::Relaxed);
+        }
         let seen = &mut self.seen[index];
-        let is_stuck = begun == seen.begun && shard.polling.is_driven() && !shared.idle.is_sleeping(index);
-        if shard.stuck.load(Ordering::Relaxed) != is_stuck {
-            shard.stuck.store(is_stuck, Ordering::Relaxed);
+        if since_us.is_none() || seen.begun != begun {
+            *seen = Seen { begun, stuck_looks: 0, reported: false, ..*seen };
         }
-        if !is_stuck {
-            *seen = Seen { begun, changed: now, stuck_looks: 0, reported: false, ..*seen };
-            return;
-        }
+        let Some(since_us) = since_us else { return };
         seen.stuck_looks += 1;
         if seen.stuck_looks == 1 {
             (seen.cpu, seen.first_look) = (shard.polling.cpu_time(), now);
@@ -179,7 +175,8 @@ impl<'a> Looker<'a> {
                 Pace::Starves => {}
             }
             found.needs_help = found.needs_help.or(self.if_alone(index));
-            self.report(index, now, pace != Pace::Sleeps);
+            let elapsed = Duration::from_micros(shared.micros(now).saturating_sub(since_us));
+            self.report(index, elapsed, pace != Pace::Sleeps);
         }
     }
 
@@ -200,8 +197,7 @@ impl<'a> Looker<'a> {
     }
 
     /// Tells the program, once, of a poll that takes too long.
-    fn report(&mut self, index: usize, now: Instant, burns: bool) {
-        let elapsed = now - self.seen[index].changed;
+    fn report(&mut self, index: usize, elapsed: Duration, burns: bool) {
         let config = &self.shared.config;
         let Some(hook) = config.hooks.stuck.as_ref().filter(|_| elapsed >= config.stuck_after) else {
             return;

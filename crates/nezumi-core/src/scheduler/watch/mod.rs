@@ -1,9 +1,10 @@
 //! The watch: sees that a worker is stuck in one poll, and has others take over what it left behind.
 //!
 //! Called by `runtime` (start, stop) and by workers that wake. One thread per multi-threaded runtime. It sleeps while all workers sleep; else
-//! it looks every millisecond or two while some worker is awake, less often while it keeps finding all of them asleep.
+//! it looks every millisecond or two. Workers that are awake beside others look, too, between their polls (`glance`), and at no cost; so the watch is
+//! for what they cannot see, and for what takes a thread of its own: when all are stuck, when the only one that is awake is, and for spares.
 //!
-//! It takes a worker for stuck that is awake and has begun no poll since the last look. Then
+//! It takes a worker for stuck that is awake and was seen in the same poll a millisecond ago, by itself or by a worker. Then
 //! - its ring, the hot tail included, is opened to thieves, and a sleeper is woken to rob it;
 //! - its timers that are due are fired from here;
 //! - the driver, if nobody has turned it since the last look, gets a sleeper, or is turned from here if there is none;
@@ -11,7 +12,7 @@
 //!   poll, since a processor is then free for it; for workers that burn theirs, only when all of them do, and no more than half as many, so
 //!   that what is waiting shares the processors with them. Spares that are more than the stuck workers for a while are sent away.
 //!
-//! Promise: work behind a stuck worker waits no longer than two looks while another worker sleeps; an idle runtime makes no wakeups.
+//! Promise: work behind a stuck worker waits no longer than two looks while another worker sleeps or is between polls; an idle runtime makes no wakeups.
 //!
 //! ```text
 //! worker that wakes           watch that goes to sleep
