@@ -3,7 +3,7 @@
 //! cargo run -p examples --example chat
 
 use nezumi::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use nezumi::net::{TcpListener, TcpStream, tcp};
+use nezumi::net::{AcceptBackoff, TcpListener, TcpStream, tcp};
 use nezumi::sync::broadcast::{self, error::RecvError};
 use std::io;
 
@@ -31,8 +31,9 @@ async fn client(stream: TcpStream, room: broadcast::Sender<String>) -> io::Resul
 
 async fn serve(listener: TcpListener) -> io::Result<()> {
     let (room, _) = broadcast::channel(100);
+    let mut backoff = AcceptBackoff::new();
     loop {
-        let (stream, _) = listener.accept().await?;
+        let (stream, _) = backoff.accept(|| listener.accept()).await?;
         let room = room.clone();
         nezumi::spawn(async move {
             if let Err(error) = client(stream, room).await {

@@ -3,12 +3,14 @@
 //! cargo run -p examples --example echo
 
 use nezumi::io::{AsyncReadExt, AsyncWriteExt, copy};
-use nezumi::net::{TcpListener, TcpStream};
+use nezumi::net::{AcceptBackoff, TcpListener, TcpStream};
 use std::io;
 
 async fn serve(listener: TcpListener) -> io::Result<()> {
+    // When the process has too many files open this waits, and goes on when it has fewer.
+    let mut backoff = AcceptBackoff::new();
     loop {
-        let (mut stream, peer) = listener.accept().await?;
+        let (mut stream, peer) = backoff.accept(|| listener.accept()).await?;
         nezumi::spawn(async move {
             let (mut from, mut to) = stream.split();
             match copy(&mut from, &mut to).await {

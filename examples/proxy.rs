@@ -3,14 +3,15 @@
 //! cargo run -p examples --example proxy
 
 use nezumi::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
-use nezumi::net::{TcpListener, TcpStream};
+use nezumi::net::{AcceptBackoff, TcpListener, TcpStream};
 use std::io;
 use std::net::SocketAddr;
 
 /// Takes connections, and carries each to `target`.
 async fn proxy(listener: TcpListener, target: SocketAddr) -> io::Result<()> {
+    let mut backoff = AcceptBackoff::new();
     loop {
-        let (mut client, _) = listener.accept().await?;
+        let (mut client, _) = backoff.accept(|| listener.accept()).await?;
         nezumi::spawn(async move {
             let carried = async {
                 let mut server = TcpStream::connect(target).await?;
@@ -26,8 +27,9 @@ async fn proxy(listener: TcpListener, target: SocketAddr) -> io::Result<()> {
 
 /// Answers in capitals.
 async fn shout(listener: TcpListener) -> io::Result<()> {
+    let mut backoff = AcceptBackoff::new();
     loop {
-        let (mut stream, _) = listener.accept().await?;
+        let (mut stream, _) = backoff.accept(|| listener.accept()).await?;
         nezumi::spawn(async move {
             let mut text = Vec::new();
             stream.read_to_end(&mut text).await?;

@@ -4,11 +4,13 @@
 //! - [`UdpSocket`]: datagrams over IP.
 //! - [`UnixListener`], [`UnixStream`], [`UnixDatagram`], [`UnixSocket`], [`unix::pipe`]: on one machine.
 //! - [`lookup_host`], [`ToSocketAddrs`]: from names to addresses.
+//! - [`AcceptBackoff`]: how a loop that accepts lives through a lack of descriptors.
 //!
 //! Each socket belongs to the runtime in whose context it was made. Its operations wait for that runtime's I/O driver, and
 //! fail once it is shut down. All sockets may be read and written by two tasks at a time; the methods that say `ready` or
 //! take `&self` and are `async` may be called by any number of tasks.
 
+mod accept_backoff;
 mod addr;
 mod forward;
 mod halves;
@@ -18,6 +20,7 @@ mod udp;
 #[cfg(unix)]
 pub mod unix;
 
+pub use accept_backoff::AcceptBackoff;
 pub use addr::{ToSocketAddrs, lookup_host};
 pub use tcp::listener::TcpListener;
 pub use tcp::socket::TcpSocket;

@@ -4,9 +4,11 @@
 
 use crate::support::*;
 use nezumi_core::spawn::spawn;
-use nezumi_os::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+use nezumi_os::net::{AcceptBackoff, TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Sets how many descriptors there may be.
 fn limit_fds(max: usize) {
@@ -48,6 +50,66 @@ fn accept_goes_on_after_emfile() {
             let (_stream, peer) = listener.accept().await.unwrap();
             assert_eq!(peer, client.local_addr().unwrap());
             unix_listener.accept().await.unwrap();
+        });
+    });
+}
+
+/// Processor time of this process so far.
+fn cpu_time() -> Duration {
+    // SAFETY: all zeroes is a value of it, and it has room for the answer.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &mut usage), 0);
+        usage
+    };
+    let time = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+    };
+    time(usage.ru_utime) + time(usage.ru_stime)
+}
+
+/// By the loop as the documentation shows it: it costs next to nothing while it can do nothing, and then needs nobody to tell it.
+#[test]
+fn connections_in_the_backlog_are_accepted_when_descriptors_are_free_again() {
+    const CLIENTS: usize = 8;
+    alone("faults::connections_in_the_backlog_are_accepted_when_descriptors_are_free_again", || {
+        limit_fds(64);
+        on_each(|| async {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let addr = listener.local_addr().unwrap();
+            let mut clients = Vec::new();
+            for _ in 0..CLIENTS {
+                clients.push(TcpStream::connect(addr).await.unwrap());
+            }
+            let taken = use_up_fds();
+            let (tries, accepted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+            let (tried, done) = (tries.clone(), accepted.clone());
+            let server = spawn(async move {
+                let (mut backoff, mut streams) = (AcceptBackoff::new(), Vec::new());
+                loop {
+                    let stream = backoff.accept(|| {
+                        tried.fetch_add(1, Ordering::SeqCst);
+                        listener.accept()
+                    });
+                    streams.push(stream.await.unwrap());
+                    done.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+            let (start, before) = (Instant::now(), cpu_time());
+            nezumi_core::time::sleep(Duration::from_secs(1)).await;
+            let busy = (cpu_time() - before).as_secs_f64() / start.elapsed().as_secs_f64();
+            assert!(busy < 0.05, "{:.1} % of a core", busy * 100.0);
+            assert_eq!(accepted.load(Ordering::SeqCst), 0);
+            let tries = tries.load(Ordering::SeqCst);
+            assert!((2..50).contains(&tries), "{tries} tries");
+            drop(taken);
+            let accepts = nezumi_core::time::timeout(Duration::from_secs(10), async {
+                while accepted.load(Ordering::SeqCst) < CLIENTS {
+                    nezumi_core::time::sleep(Duration::from_millis(1)).await;
+                }
+            });
+            accepts.await.expect("all that wait are accepted, though nobody new comes");
+            server.abort();
         });
     });
 }

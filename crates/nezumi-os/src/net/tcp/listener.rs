@@ -59,7 +59,8 @@ impl TcpListener {
     /// Waits for a connection. Returns its stream and the address of the other end.
     ///
     /// An error is about one connection, or about a lack of resources, and seldom the listener's end: where descriptors have run
-    /// out (`EMFILE`) the connection still waits, and the next call tries it again. So go on after an error, but not at once.
+    /// out (`EMFILE`) the connection still waits, and the next call tries it again. So go on after an
+    /// error, but not at once: [`AcceptBackoff`](crate::net::AcceptBackoff) does so.
     ///
     /// # Errors
     ///
