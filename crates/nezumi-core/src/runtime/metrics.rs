@@ -196,6 +196,12 @@ impl RuntimeMetrics {
         self.handle.shared().spares.active()
     }
 
+    /// How often a spare worker was begun.
+    #[must_use]
+    pub fn spare_workers_begun_count(&self) -> u64 {
+        self.handle.shared().spares.begun()
+    }
+
     /// How many threads the pool has for blocking work, without the workers.
     #[must_use]
     pub fn num_blocking_threads(&self) -> usize {

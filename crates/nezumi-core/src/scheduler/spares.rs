@@ -19,7 +19,7 @@
 //!
 //! Tests: the models `a_spare_that_leaves_takes_nothing_with_it` and `a_spare_is_called_back_or_gone`; `tests/it/spares.rs`.
 
-use nezumi_prim::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use nezumi_prim::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 const DORMANT: u8 = 0;
 const ACTIVE: u8 = 1;
@@ -34,6 +34,8 @@ pub(crate) struct Spares {
     used: AtomicUsize,
     /// Those that are neither dormant nor about to be.
     active: AtomicUsize,
+    /// How often one was begun, and was given a thread.
+    begun: AtomicU64,
     spares: Box<[Spare]>,
 }
 
@@ -50,6 +52,7 @@ impl Spares {
         Self {
             used: AtomicUsize::new(0),
             active: AtomicUsize::new(0),
+            begun: AtomicU64::new(0),
             spares: (0..count).map(|_| spare()).collect(),
         }
     }
@@ -69,6 +72,11 @@ impl Spares {
     pub(crate) fn active(&self) -> usize {
         // SeqCst: part of the question whether all sleep (`watch`).
         self.active.load(Ordering::SeqCst)
+    }
+
+    /// How often one was begun, and was given a thread.
+    pub(crate) fn begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
     }
 
     pub(crate) fn stands_for(&self, spare: usize) -> usize {
@@ -93,6 +101,7 @@ impl Spares {
         self.spares[spare].stands_for.store(worker, Ordering::Relaxed);
         self.spares[spare].state.store(ACTIVE, Ordering::Relaxed);
         self.active.fetch_add(1, Ordering::SeqCst);
+        self.begun.fetch_add(1, Ordering::Relaxed);
         // A maximum by hand: there is one watch.
         if self.used() <= spare {
             self.used.store(spare + 1, Ordering::SeqCst);
@@ -147,6 +156,7 @@ impl Spares {
     /// For the watch: the spare could not be given a thread.
     pub(crate) fn not_begun(&self, spare: usize) {
         self.active.fetch_sub(1, Ordering::SeqCst);
+        self.begun.fetch_sub(1, Ordering::Relaxed);
         self.is_gone(spare);
     }
 
