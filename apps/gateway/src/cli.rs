@@ -132,22 +132,31 @@ async fn until_stopped(gateway: Gateway, mut signals: Signals) -> Drained {
 
 fn demonstrate(options: &demo::Options) -> ExitCode {
     let _log = log::start(&Log { level: "warn".to_owned(), json: false, access: false });
-    match demo::run(options) {
-        Ok(report) => {
-            println!("{report}");
-            if report.is_flawless() { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
-        }
-        Err(error) => fail(FAILED, error),
-    }
+    let told = |report: &dyn Display, is_flawless| {
+        println!("{report}");
+        if is_flawless { ExitCode::SUCCESS } else { ExitCode::from(FAILED) }
+    };
+    let ended = if options.hostile {
+        demo::hostile::run(options).map(|report| told(&report, report.is_flawless()))
+    } else {
+        demo::run(options).map(|report| told(&report, report.is_flawless()))
+    };
+    ended.unwrap_or_else(|error| fail(FAILED, error))
 }
 
 /// A runtime with `workers` threads; one for each core if not said.
 pub(crate) fn runtime(workers: Option<usize>) -> io::Result<Runtime> {
+    builder(workers).build()
+}
+
+/// Settings of such a runtime.
+pub(crate) fn builder(workers: Option<usize>) -> Builder {
     let mut builder = Builder::new_multi_thread();
     if let Some(workers) = workers {
         builder.worker_threads(workers);
     }
-    builder.thread_name("gateway").enable_all().build()
+    builder.thread_name("gateway").enable_all();
+    builder
 }
 
 fn wrong(problems: &Problems) -> ExitCode {

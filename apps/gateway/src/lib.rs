@@ -24,4 +24,5 @@ mod life;
 mod listener;
 mod log;
 mod proxy;
+mod rank;
 mod session;

@@ -6,10 +6,14 @@
 //! a client that takes nothing would never let the exchange look at its own clock: then the connection is cut
 //! [`GRACE`] after the time by which the exchange should have been over.
 //!
+//! It also knows with which priority the connection is to be served: high while an exchange of a route of high priority is
+//! under way, and after that until a request for another route comes.
+//!
 //! Tests: below; `a_client_that_stops_reading_is_cut_off` in `tests/gateway/limits.rs`.
 
 use crate::listener::Listener;
 use crate::proxy::Proxy;
+use nezumi::task::Priority;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,17 +35,30 @@ pub(crate) struct Session {
     hurry: Notify,
     /// A response was given before its request was read to the end.
     unread: AtomicBool,
+    /// The connection is to be served with high priority.
+    high: AtomicBool,
 }
 
 #[derive(Debug)]
 struct UnderWay {
-    /// The exchanges under way, and when each should be over. Few: one for HTTP/1, the open streams for HTTP/2.
-    exchanges: Vec<(Ticket, Option<Instant>)>,
+    /// Few: one for HTTP/1, the open streams for HTTP/2.
+    exchanges: Vec<Entry>,
     next: Ticket,
+    /// The route asked for last has high priority.
+    last_is_high: bool,
     /// Since when there is none.
     idle_since: Instant,
     /// When the guard looks next, if it does of itself.
     looked_at: Option<Instant>,
+}
+
+/// An exchange under way.
+#[derive(Debug)]
+struct Entry {
+    ticket: Ticket,
+    /// When it should be over.
+    deadline: Option<Instant>,
+    is_high: bool,
 }
 
 /// What an exchange shows on leaving.
@@ -62,8 +79,13 @@ pub(crate) enum Watch {
 
 impl Session {
     pub(crate) fn new(proxy: Arc<Proxy>, listener: Arc<Listener>, peer: SocketAddr) -> Self {
-        let under_way =
-            UnderWay { exchanges: Vec::new(), next: 0, idle_since: Instant::now(), looked_at: None };
+        let under_way = UnderWay {
+            exchanges: Vec::new(),
+            next: 0,
+            last_is_high: false,
+            idle_since: Instant::now(),
+            looked_at: None,
+        };
         Self {
             proxy,
             listener,
@@ -71,6 +93,7 @@ impl Session {
             under_way: Mutex::new(under_way),
             hurry: Notify::new(),
             unread: AtomicBool::new(false),
+            high: AtomicBool::new(false),
         }
     }
 
@@ -79,15 +102,15 @@ impl Session {
         let mut under_way = self.under_way();
         let ticket = under_way.next;
         under_way.next += 1;
-        under_way.exchanges.push((ticket, None));
+        under_way.exchanges.push(Entry { ticket, deadline: None, is_high: false });
         ticket
     }
 
     /// The exchange with `ticket` should be over by `deadline`.
     pub(crate) fn expect(&self, ticket: Ticket, deadline: Option<Instant>) {
         let mut under_way = self.under_way();
-        if let Some(entry) = under_way.exchanges.iter_mut().find(|entry| entry.0 == ticket) {
-            entry.1 = deadline;
+        if let Some(entry) = under_way.entry(ticket) {
+            entry.deadline = deadline;
         }
         let look = deadline.map(|deadline| deadline + GRACE);
         let too_late = look.is_some_and(|look| under_way.looked_at.is_none_or(|at| look < at));
@@ -97,10 +120,40 @@ impl Session {
         }
     }
 
+    /// The exchange with `ticket` takes a route of `priority`.
+    pub(crate) fn rank(&self, ticket: Ticket, priority: Priority) {
+        if priority == Priority::Normal && !self.high.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut under_way = self.under_way();
+        under_way.last_is_high = priority == Priority::High;
+        let is_high = under_way.last_is_high;
+        if let Some(entry) = under_way.entry(ticket) {
+            entry.is_high = is_high;
+        }
+        let changed = self.set_high(under_way.is_high());
+        drop(under_way);
+        if changed {
+            // The connection may be another task than the one that asks here.
+            self.hurry.notify_one();
+        }
+    }
+
+    /// With which priority the connection is to be served.
+    pub(crate) fn priority(&self) -> Priority {
+        if self.high.load(Ordering::Relaxed) { Priority::High } else { Priority::Normal }
+    }
+
+    /// Whether that is a change. Only under the lock, so that the last to come is the last to say.
+    fn set_high(&self, is_high: bool) -> bool {
+        self.high.load(Ordering::Relaxed) != is_high && self.high.swap(is_high, Ordering::Relaxed) != is_high
+    }
+
     /// The exchange with `ticket` is over.
     pub(crate) fn leave(&self, ticket: Ticket) {
         let mut under_way = self.under_way();
-        under_way.exchanges.retain(|entry| entry.0 != ticket);
+        under_way.exchanges.retain(|entry| entry.ticket != ticket);
+        self.set_high(under_way.is_high());
         if under_way.exchanges.is_empty() {
             under_way.idle_since = Instant::now();
         }
@@ -114,7 +167,7 @@ impl Session {
         let (at, verdict) = if under_way.exchanges.is_empty() {
             (idle.map(|idle| under_way.idle_since + idle), Watch::Idle)
         } else {
-            let first = under_way.exchanges.iter().filter_map(|entry| entry.1).min();
+            let first = under_way.exchanges.iter().filter_map(|entry| entry.deadline).min();
             let stuck = first.map(|deadline| deadline + GRACE);
             ([stuck, idle.map(|idle| now + idle)].into_iter().flatten().min(), Watch::Stuck)
         };
@@ -143,6 +196,16 @@ impl Session {
 
     fn under_way(&self) -> MutexGuard<'_, UnderWay> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UnderWay {
+    fn entry(&mut self, ticket: Ticket) -> Option<&mut Entry> {
+        self.exchanges.iter_mut().find(|entry| entry.ticket == ticket)
+    }
+
+    fn is_high(&self) -> bool {
+        self.last_is_high || self.exchanges.iter().any(|entry| entry.is_high)
     }
 }
 
@@ -200,5 +263,39 @@ mod tests {
         assert!(!told().await, "it looks before that");
         session.expect(session.enter(), Some(start + GRACE));
         assert!(told().await, "it looks after that");
+    }
+
+    #[test]
+    fn a_connection_is_high_while_such_an_exchange_is_under_way_and_until_another_route_is_asked_for() {
+        let session = session();
+        let high = session.enter();
+        assert_eq!(session.priority(), Priority::Normal, "nobody knows its route yet");
+        session.rank(high, Priority::High);
+        assert_eq!(session.priority(), Priority::High);
+        let normal = session.enter();
+        session.rank(normal, Priority::Normal);
+        assert_eq!(session.priority(), Priority::High, "the first is still under way");
+        session.leave(normal);
+        session.leave(high);
+        assert_eq!(session.priority(), Priority::Normal, "the route asked for last");
+        let high = session.enter();
+        session.rank(high, Priority::High);
+        session.leave(high);
+        assert_eq!(session.priority(), Priority::High, "the next request is likely to be the same");
+        let normal = session.enter();
+        session.rank(normal, Priority::Normal);
+        assert_eq!(session.priority(), Priority::Normal);
+    }
+
+    #[tokio::test]
+    async fn the_guard_is_told_of_a_change_of_priority() {
+        let session = session();
+        let told = async || tokio::time::timeout(Duration::from_millis(1), session.hurried()).await.is_ok();
+        session.rank(session.enter(), Priority::Normal);
+        assert!(!told().await);
+        session.rank(session.enter(), Priority::High);
+        assert!(told().await);
+        session.rank(session.enter(), Priority::High);
+        assert!(!told().await, "it knows");
     }
 }

@@ -10,6 +10,7 @@ use super::reader::{Reader, Section};
 use super::{Config, Group, HostHeader, HostPattern, Listener, Log, MetricsFor, Protocol, Route, Server};
 use http::HeaderValue;
 use http::uri::Authority;
+use nezumi::task::Priority;
 use std::collections::{BTreeSet, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -32,8 +33,13 @@ fn sections(root: &Section<'_, '_>) -> Config {
     let server = server(root.section("server"));
     let log = log(root.section("log"));
     let listeners = each(root, "listener", listener);
-    let groups = each(root, "upstream", group);
+    let mut groups = each(root, "upstream", group);
     let routes = each(root, "route", |section| route(section, &groups));
+    for route in &routes {
+        if let Some(group) = groups.get_mut(route.group) {
+            group.priority = group.priority.max(route.priority);
+        }
+    }
     root.finish();
     Config { server, log, listeners, groups, routes }
 }
@@ -170,6 +176,7 @@ fn group(section: &Section<'_, '_>) -> Group {
         idle_timeout: section.duration("idle_timeout", Duration::from_secs(30)),
         max_idle: section.count("max_idle", 0..=MANY).unwrap_or(256),
         retry_after: section.duration("retry_after", Duration::from_secs(1)),
+        priority: Priority::Normal,
     }
 }
 
@@ -193,6 +200,7 @@ fn route(section: &Section<'_, '_>, groups: &[Group]) -> Route {
     let prefix = section.text("path").and_then(|text| prefix(section, &text)).unwrap_or_default();
     let group = section.required_text("upstream", "\"web\"").and_then(|text| find(section, &text, groups));
     let name = section.text("name").map(Spanned::into_inner);
+    let priorities = [("normal", Priority::Normal), ("high", Priority::High)];
     Route {
         name: name.unwrap_or_else(|| described(&host, &prefix)),
         host,
@@ -204,6 +212,7 @@ fn route(section: &Section<'_, '_>, groups: &[Group]) -> Route {
         total_timeout: section.duration_or_off("total_timeout", Duration::from_secs(60)),
         max_body: section.size("max_body", 10 << 20),
         max_concurrency: section.count("max_concurrency", 1..=MANY).unwrap_or(1024),
+        priority: section.choice("priority", &priorities, Priority::Normal),
     }
 }
 

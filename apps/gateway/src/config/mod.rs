@@ -17,6 +17,7 @@ pub use problem::{Problem, Problems};
 
 use http::HeaderValue;
 use http::uri::Authority;
+use nezumi::task::Priority;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -103,6 +104,8 @@ pub struct Group {
     pub max_idle: usize,
     /// How long a member that could not be reached is left out.
     pub retry_after: Duration,
+    /// The highest priority of the routes that lead to it.
+    pub priority: Priority,
 }
 
 /// What an upstream server speaks.
@@ -137,6 +140,8 @@ pub struct Route {
     pub max_body: u64,
     /// Exchanges at once; more are refused with 503.
     pub max_concurrency: usize,
+    /// Whether tasks that serve it run before those of other routes.
+    pub priority: Priority,
 }
 
 /// Which hosts a route serves.
@@ -242,6 +247,7 @@ mod tests {
         assert_eq!(route.host, HostPattern::Any);
         assert_eq!(route.prefix, "");
         assert_eq!(route.total_timeout, Some(Duration::from_secs(60)));
+        assert_eq!(route.priority, Priority::Normal);
         assert_eq!(config.listeners[0].metrics, MetricsFor::Local);
     }
 
@@ -261,6 +267,25 @@ mod tests {
         assert_eq!(config.expect("valid").routes[0].total_timeout, None);
         let problem = problem_of("[[route]]\nupstream = \"web\"\nheader_timeout = \"off\"");
         assert_eq!((problem.line, problem.key.as_str()), (8, "route.header_timeout"));
+    }
+
+    #[test]
+    fn connections_to_a_group_have_the_highest_priority_of_its_routes() {
+        let routes = "[[upstream]]\nname = \"other\"\nmembers = [\"127.0.0.1:9\"]\n\
+             [[route]]\nupstream = \"web\"\n[[route]]\nupstream = \"other\"\npath = \"/other\"\n\
+             [[route]]\nupstream = \"web\"\npath = \"/pay\"\npriority = \"high\"\n";
+        let config = Config::parse(&minimal(routes), "x.toml").expect("valid");
+        let groups: Vec<_> = config.groups.iter().map(|group| group.priority).collect();
+        assert_eq!(groups, [Priority::High, Priority::Normal]);
+        let routes: Vec<_> = config.routes.iter().map(|route| route.priority).collect();
+        assert_eq!(routes, [Priority::Normal, Priority::Normal, Priority::High]);
+    }
+
+    #[test]
+    fn a_priority_is_one_of_its_words() {
+        let problem = problem_of("[[route]]\nupstream = \"web\"\npriority = \"urgent\"");
+        assert_eq!((problem.line, problem.key.as_str()), (8, "route.priority"));
+        assert_eq!(problem.mend, "write \"normal\" or \"high\"");
     }
 
     #[test]

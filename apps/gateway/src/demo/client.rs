@@ -97,7 +97,7 @@ impl Load {
 }
 
 /// Three digits, from a microsecond to a minute.
-fn histogram() -> Histogram<u64> {
+pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000, 3).expect("the bounds are valid")
 }
 

@@ -3,6 +3,7 @@
 //! - `upstream`: the servers.
 //! - `client`: the clients, and what they saw.
 //! - `report`: what came out, as a table and as JSON.
+//! - `hostile`: another load and another report, for handlers that do not behave.
 //!
 //! Promise: a demonstration ends in good order. When its time is over the clients finish what they have begun, the
 //! gateway drains, the servers stop, and nothing of it counts as an error.
@@ -10,6 +11,7 @@
 //! Tests: `tests/gateway/demo.rs`.
 
 mod client;
+pub mod hostile;
 mod report;
 mod upstream;
 
@@ -22,7 +24,7 @@ use crate::{cli, descriptors};
 use client::Load;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::fmt::Display;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -43,6 +45,15 @@ pub struct Options {
     /// Also write the report to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Ask for trouble: 1 % of the requests block, burn or flood; latency of the others, with the runtime's watch off and on
+    #[arg(long)]
+    pub hostile: bool,
+    /// With --hostile: requests for each second, sent whether or not others have been answered
+    #[arg(long, value_name = "N", default_value_t = 1000, requires = "hostile", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rate: u32,
+    /// With --hostile: what the times and kinds of the requests are drawn from
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "hostile")]
+    pub seed: u64,
 }
 
 /// Runs a demonstration.
@@ -62,11 +73,15 @@ pub fn run(options: &Options) -> Result<Report, String> {
     runtime.shutdown_timeout(Duration::from_secs(1));
     let report = report?;
     if let Some(path) = &options.json {
-        let json = serde_json::to_string_pretty(&report).map_err(said("cannot write the report"))?;
-        let failed = format!("cannot write {}", path.display());
-        std::fs::write(path, json + "\n").map_err(said(&failed))?;
+        write_json(&report, path)?;
     }
     Ok(report)
+}
+
+fn write_json(report: &impl serde::Serialize, path: &Path) -> Result<(), String> {
+    let json = serde_json::to_string_pretty(report).map_err(said("cannot write the report"))?;
+    let failed = format!("cannot write {}", path.display());
+    std::fs::write(path, json + "\n").map_err(said(&failed))
 }
 
 fn said<E: Display>(what: &str) -> impl FnOnce(E) -> String + use<'_, E> {

@@ -1,6 +1,6 @@
 //! A small server for the gateway to ask.
 //!
-//! `GET` is answered with a line of text, `POST` with its own body, piece by piece.
+//! `GET` is answered with a line of text, `POST` with its own body, piece by piece. Some paths ask for trouble (`hostile`).
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use nezumi::net::AcceptBackoff;
 use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -54,15 +55,14 @@ impl Upstream {
 }
 
 async fn accept(socket: TcpListener, drain: CancellationToken, tasks: TaskTracker) {
+    let mut backoff = AcceptBackoff::new();
     loop {
         let accepted = tokio::select! {
-            accepted = socket.accept() => accepted,
+            accepted = backoff.accept(|| socket.accept()) => accepted,
             () = drain.cancelled() => return,
         };
-        // A client that is not taken in counts as an error at its end.
-        if let Ok((stream, _)) = accepted {
-            tasks.spawn(serve(stream, drain.clone()));
-        }
+        let Ok((stream, _)) = accepted else { return };
+        tasks.spawn(serve(stream, drain.clone()));
     }
 }
 
@@ -80,6 +80,7 @@ async fn serve(stream: TcpStream, drain: CancellationToken) {
 }
 
 async fn answer(request: Request<Incoming>) -> Result<Response<Either<Full<Bytes>, Incoming>>, Infallible> {
+    super::hostile::misbehave(request.uri().path()).await;
     Ok(Response::new(match *request.method() {
         Method::POST => Either::Right(request.into_body()),
         _ => Either::Left(Full::new(Bytes::from_static(HELLO.as_bytes()))),

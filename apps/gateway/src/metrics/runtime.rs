@@ -23,6 +23,8 @@ pub struct WorkerFigures {
     pub local_schedules: u64,
     /// Times its queue was full.
     pub overflows: u64,
+    /// Times it took over what another worker had left behind in a long poll.
+    pub rescues: u64,
     /// Time spent not asleep, in microseconds.
     pub busy_us: u64,
     /// Tasks in its queue.
@@ -46,6 +48,10 @@ pub struct RuntimeFigures {
     pub remote_schedules: u64,
     /// Times a task was made to give way.
     pub forced_yields: u64,
+    /// Spare workers that stand in for stuck ones.
+    pub spares: u64,
+    /// Times one was begun.
+    pub spares_begun: u64,
     /// Threads for blocking work.
     pub blocking_threads: u64,
     /// Those of them that are idle.
@@ -78,6 +84,7 @@ impl RuntimeFigures {
             noops: runtime.worker_noop_count(index),
             local_schedules: runtime.worker_local_schedule_count(index),
             overflows: runtime.worker_overflow_count(index),
+            rescues: runtime.worker_rescue_count(index),
             busy_us: u64::try_from(runtime.worker_total_busy_duration(index).as_micros()).unwrap_or(u64::MAX),
             queue_depth: runtime.worker_local_queue_depth(index) as u64,
             mean_poll_ns: u64::try_from(runtime.worker_mean_poll_time(index).as_nanos()).unwrap_or(u64::MAX),
@@ -89,6 +96,8 @@ impl RuntimeFigures {
             global_queue_depth: runtime.global_queue_depth() as u64,
             remote_schedules: runtime.remote_schedule_count(),
             forced_yields: runtime.budget_forced_yield_count(),
+            spares: runtime.num_spare_workers() as u64,
+            spares_begun: runtime.spare_workers_begun_count(),
             blocking_threads: runtime.num_blocking_threads() as u64,
             idle_blocking_threads: runtime.num_idle_blocking_threads() as u64,
             blocking_queue_depth: runtime.blocking_queue_depth() as u64,
@@ -106,11 +115,13 @@ impl RuntimeFigures {
             now.noops -= before.noops;
             now.local_schedules -= before.local_schedules;
             now.overflows -= before.overflows;
+            now.rescues -= before.rescues;
             now.busy_us -= before.busy_us;
         }
         self.spawned -= before.spawned;
         self.remote_schedules -= before.remote_schedules;
         self.forced_yields -= before.forced_yields;
+        self.spares_begun -= before.spares_begun;
         self
     }
 
@@ -141,6 +152,18 @@ impl RuntimeFigures {
             "runtime_forced_yields_total",
             "Times a task was made to give way.",
             self.forced_yields,
+        );
+        one(
+            Page::gauge,
+            "runtime_spare_workers",
+            "Spare workers that stand in for workers stuck in a poll.",
+            self.spares,
+        );
+        one(
+            Page::counter,
+            "runtime_spare_workers_begun_total",
+            "Times a spare worker was begun.",
+            self.spares_begun,
         );
         one(Page::gauge, "runtime_blocking_threads", "Threads for blocking work.", self.blocking_threads);
         one(
@@ -186,6 +209,12 @@ impl RuntimeFigures {
         each(Page::counter, "runtime_worker_overflows_total", "Times its queue was full.", |worker| {
             worker.overflows as f64
         });
+        each(
+            Page::counter,
+            "runtime_worker_rescues_total",
+            "Times it took over what another worker had left behind in a long poll.",
+            |worker| worker.rescues as f64,
+        );
         each(Page::counter, "runtime_worker_busy_seconds_total", "Time not asleep.", |worker| {
             worker.busy_us as f64 / 1e6
         });

@@ -12,6 +12,7 @@ use crate::access_log;
 use crate::session::{Session, Ticket};
 use http::{HeaderValue, Method, Request, StatusCode, Uri, Version};
 use http_body::Body;
+use nezumi::task::Priority;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -87,7 +88,13 @@ impl Exchange {
     /// The exchange takes `route`.
     pub(super) fn take_route(&mut self, route: Arc<Route>) {
         route.figures.in_flight.add(1);
+        self.session.rank(self.ticket, route.settings.priority);
         self.route = Some(route);
+    }
+
+    /// That of its route.
+    pub(super) fn priority(&self) -> Priority {
+        self.route.as_ref().map_or(Priority::Normal, |route| route.settings.priority)
     }
 
     /// Has a slot of its route, and should be over by `deadline`.

@@ -15,6 +15,7 @@ use crate::config;
 use crate::metrics::MemberFigures;
 use http::HeaderValue;
 use http::uri::Authority;
+use nezumi::task::Priority;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -112,6 +113,8 @@ pub(crate) struct Member {
     /// The same as a header.
     pub(super) host: HeaderValue,
     health: Health,
+    /// With which its connections are served.
+    pub(super) priority: Priority,
     pub(crate) pool: Pool,
     pub(crate) figures: Arc<MemberFigures>,
 }
@@ -123,6 +126,7 @@ impl Member {
             host,
             authority: authority.clone(),
             health: Health::new(),
+            priority: settings.priority,
             pool: Pool::new(settings, Arc::clone(pooled)),
             figures: Arc::default(),
         }

@@ -12,10 +12,11 @@ use super::group::Member;
 use super::upload::RequestBody;
 use crate::config::{self, Protocol};
 use crate::metrics::MemberFigures;
+use crate::rank;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
@@ -260,7 +261,8 @@ async fn open_http1(member: &Member) -> Result<http1::SendRequest<RequestBody>, 
 }
 
 async fn open_http2(member: &Member) -> Result<http2::SendRequest<RequestBody>, ConnectError> {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let priority = member.priority;
+    let mut builder = http2::Builder::new(rank::Executor { of: move || priority });
     builder.timer(TokioTimer::new()).adaptive_window(true).keep_alive_interval(KEEP_ALIVE_PROBE);
     let (link, connection) = builder.handshake(TokioIo::new(connect(member).await?)).await?;
     keep(member, connection);
@@ -287,13 +289,14 @@ where
     C: Future<Output = hyper::Result<()>> + Send + 'static,
 {
     let open = Open::new(&member.figures);
-    tokio::spawn(async move {
+    let task = rank::spawn(member.priority, async move {
         let _open = open;
         // Whoever uses the link is told of the error as well, and knows more about it.
         if let Err(error) = connection.await {
             tracing::debug!(%error, "upstream connection ended");
         }
     });
+    drop(task);
 }
 
 /// Counts a link as open while it lives.

@@ -5,6 +5,7 @@
 //! Tests: `tests/gateway/upgrades.rs`.
 
 use super::exchange::{Ending, Exchange};
+use crate::rank;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
@@ -20,8 +21,9 @@ impl Tunnel {
     /// Carries bytes both ways until either end closes for good, or a drain begins; then ends `exchange`.
     pub(super) fn start(self, exchange: Exchange) {
         exchange.expect_no_end();
+        let priority = exchange.priority();
         let life = exchange.session.proxy.life.clone();
-        life.tasks.clone().spawn(async move {
+        let carried = life.tasks.clone().track_future(async move {
             // Bound here, so that all of it lives as long as the tunnel and not only the fields that are used.
             let mut exchange = exchange;
             exchange.ending = Ending::Done;
@@ -30,6 +32,7 @@ impl Tunnel {
                 () = life.drain.cancelled() => {}
             }
         });
+        drop(rank::spawn(priority, carried));
     }
 
     /// Bytes from upstream to the client.

@@ -6,18 +6,23 @@
 //! 408; a client that takes nothing, or that asks nothing, is let go; and a refusal reaches even a client that is still
 //! sending what was refused.
 //!
-//! Tests: `tests/gateway/{limits,vanishing,drain}.rs`.
+//! The priority of a task is for good, but what a client asks for changes. So a connection that is to be served with high
+//! priority is driven by a task of that priority, for as long as it is (`session` says), and else by the client's own.
+//!
+//! Tests: `tests/gateway/{limits,vanishing,drain,priority}.rs`.
 
 use super::sniff::{Sniffed, Spoken};
 use crate::life::Life;
-use crate::proxy;
 use crate::session::{Session, Watch};
+use crate::{proxy, rank};
 use http::Request;
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use nezumi::task::Priority;
 use std::future::{Future, poll_fn};
+use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -25,6 +30,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep, sleep_until, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 /// How long a client may go on sending what nobody reads, before the connection is closed under it.
 const LINGER: Duration = Duration::from_secs(2);
@@ -67,12 +73,14 @@ async fn serve_http1(stream: Stream, session: &Arc<Session>, life: &Life) {
         let session = Arc::clone(session);
         move |request: Request<Incoming>| proxy::answer(Arc::clone(&session), request)
     });
-    let mut connection = builder.serve_connection(TokioIo::new(stream), service).with_upgrades();
-    let end =
-        Guard::new(session, life, None).watch(Pin::new(&mut connection), |it| it.graceful_shutdown()).await;
+    let connection = builder.serve_connection(TokioIo::new(stream), service).with_upgrades();
+    let guard = Guard::new(session, life, None);
+    let Some((connection, end)) = guard.drive(Box::pin(connection), |it| it.graceful_shutdown()).await else {
+        return;
+    };
     note(session, &end);
     // None if the connection has become a tunnel.
-    let Some(parts) = connection.into_parts() else { return };
+    let Some(parts) = Pin::into_inner(connection).into_parts() else { return };
     let stream = parts.io.into_inner();
     match end {
         // An idle client is simply let go.
@@ -86,7 +94,12 @@ async fn serve_http1(stream: Stream, session: &Arc<Session>, life: &Life) {
 }
 
 async fn serve_http2(stream: Stream, session: &Arc<Session>, life: &Life) {
-    let mut builder = http2::Builder::new(TokioExecutor::new());
+    // Each exchange has a task of its own, begun before it is known what is asked for.
+    let of = {
+        let session = Arc::clone(session);
+        move || session.priority()
+    };
+    let mut builder = http2::Builder::new(rank::Executor { of });
     builder
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_AFTER)
@@ -98,10 +111,11 @@ async fn serve_http2(stream: Stream, session: &Arc<Session>, life: &Life) {
         let session = Arc::clone(session);
         move |request: Request<Incoming>| proxy::answer(Arc::clone(&session), request)
     });
-    let connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
-    let idle = session.listener.settings.idle_timeout;
-    let end = Guard::new(session, life, Some(idle)).watch(connection, |it| it.graceful_shutdown()).await;
-    note(session, &end);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let guard = Guard::new(session, life, Some(session.listener.settings.idle_timeout));
+    if let Some((_, end)) = guard.drive(Box::pin(connection), |it| it.graceful_shutdown()).await {
+        note(session, &end);
+    }
 }
 
 /// How a connection ended.
@@ -136,53 +150,101 @@ fn note(session: &Session, end: &End) {
 }
 
 /// Watches over a connection while hyper drives it.
-struct Guard<'a> {
-    session: &'a Session,
-    life: &'a Life,
+struct Guard {
+    session: Arc<Session>,
+    life: Life,
     /// How long it may be unused; none if hyper watches that itself.
     idle: Option<Duration>,
     /// When it looks at the session next.
     alarm: Pin<Box<Sleep>>,
     armed: bool,
+    /// It has been told to take no more requests.
+    closing: bool,
 }
 
-impl<'a> Guard<'a> {
-    fn new(session: &'a Session, life: &'a Life, idle: Option<Duration>) -> Self {
-        Self { session, life, idle, alarm: Box::pin(sleep_until(Instant::now())), armed: false }
+impl Guard {
+    fn new(session: &Arc<Session>, life: &Life, idle: Option<Duration>) -> Self {
+        Self {
+            session: Arc::clone(session),
+            life: life.clone(),
+            idle,
+            alarm: Box::pin(sleep_until(Instant::now())),
+            armed: false,
+            closing: false,
+        }
     }
 
-    /// Drives `connection` to its end; `close` makes it take no more requests.
-    async fn watch<C>(mut self, mut connection: Pin<&mut C>, close: impl Fn(Pin<&mut C>)) -> End
+    /// Drives `connection` to its end, each part of the way with the priority it is to have; `close` makes it take no more
+    /// requests. None if the runtime ends first.
+    async fn drive<C>(
+        mut self,
+        mut connection: Pin<Box<C>>,
+        close: fn(Pin<&mut C>),
+    ) -> Option<(Pin<Box<C>>, End)>
+    where
+        C: Future<Output = hyper::Result<()>> + Send + 'static,
+    {
+        loop {
+            let priority = self.session.priority();
+            let part = async move {
+                let end = self.watch(connection.as_mut(), close, priority).await;
+                (self, connection, end)
+            };
+            let end;
+            (self, connection, end) = if priority == Priority::Normal {
+                part.await
+            } else {
+                match AbortOnDropHandle::new(rank::spawn(priority, part)).await {
+                    Ok(done) => done,
+                    Err(error) if error.is_panic() => resume_unwind(error.into_panic()),
+                    Err(_) => return None,
+                }
+            };
+            if let Some(end) = end {
+                return Some((connection, end));
+            }
+        }
+    }
+
+    /// Drives `connection` to its end, or until it is to have another priority.
+    async fn watch<C>(
+        &mut self,
+        mut connection: Pin<&mut C>,
+        close: fn(Pin<&mut C>),
+        priority: Priority,
+    ) -> Option<End>
     where
         C: Future<Output = hyper::Result<()>>,
     {
-        let session = self.session;
-        let mut drain = pin!(self.life.drain.cancelled());
-        let mut cut = pin!(self.life.cut.cancelled());
+        let (session, life) = (Arc::clone(&self.session), self.life.clone());
+        let mut drain = pin!(life.drain.cancelled());
+        let mut cut = pin!(life.cut.cancelled());
         let mut hurry = pin!(session.hurried());
-        let mut closing = false;
         poll_fn(|cx| {
             loop {
                 if cut.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(End::Cut);
+                    return Poll::Ready(Some(End::Cut));
                 }
                 // Before anything that closes it: a request that has arrived is answered.
                 if let Poll::Ready(end) = connection.as_mut().poll(cx) {
-                    return Poll::Ready(End::Closed(end));
+                    return Poll::Ready(Some(End::Closed(end)));
                 }
                 // After the connection: an exchange that has just begun must be seen.
                 while hurry.as_mut().poll(cx).is_ready() {
                     hurry.set(session.hurried());
                     self.armed = false;
                 }
+                if session.priority() != priority {
+                    return Poll::Ready(None);
+                }
                 let verdict = self.poll_alarm(cx);
                 if verdict == Watch::Stuck {
-                    return Poll::Ready(End::Stuck);
+                    return Poll::Ready(Some(End::Stuck));
                 }
-                if closing || (verdict != Watch::Idle && drain.as_mut().poll(cx).is_pending()) {
+                if self.closing || (verdict != Watch::Idle && drain.as_mut().poll(cx).is_pending()) {
                     return Poll::Pending;
                 }
-                closing = true;
+                self.closing = true;
                 close(connection.as_mut());
             }
         })

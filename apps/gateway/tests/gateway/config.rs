@@ -161,7 +161,7 @@ total_timout = "1s"
             gateway.toml:9: route.upstream: no [[upstream]] is called "web"
               mend: add an [[upstream]] with name = "web"
             gateway.toml:10: route.colour: unknown key
-              mend: remove it; the keys known here are host, path, upstream, name, strip_prefix, host_header, header_timeout, total_timeout, max_body, max_concurrency
+              mend: remove it; the keys known here are host, path, upstream, name, strip_prefix, host_header, header_timeout, total_timeout, max_body, max_concurrency, priority
             gateway.toml:11: route.total_timout: unknown key
               mend: did you mean `total_timeout`?
             error: 8 problems in the configuration
