@@ -10,6 +10,7 @@ mod features;
 mod lock_check;
 mod loom;
 mod miri;
+mod proof;
 mod shell;
 mod stress;
 
@@ -35,6 +36,10 @@ enum Command {
     LockCheck(lock_check::Options),
     /// Runs the runtime's tests many times in a row.
     Stress(stress::Options),
+    /// Plays mixed scenes in one runtime for long: by default a minute on 2 and one on 4 workers. `--minutes M --workers N,N --seed S`.
+    Soak(proof::Arguments),
+    /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --seed S`.
+    Chaos(proof::Arguments),
     /// Checks that no workload of the benchmark has become slower than it was, or than Tokio.
     BenchGate(bench_gate::Options),
 }
@@ -49,6 +54,8 @@ fn main() -> ExitCode {
         Command::Cross(options) => cross::run(&options),
         Command::LockCheck(options) => lock_check::run(&options),
         Command::Stress(options) => stress::run(&options),
+        Command::Soak(arguments) => proof::soak(&arguments),
+        Command::Chaos(arguments) => proof::chaos(&arguments),
         Command::BenchGate(options) => bench_gate::run(&options),
     };
     match outcome {

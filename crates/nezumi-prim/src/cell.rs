@@ -29,12 +29,16 @@ impl<T: ?Sized> UnsafeCell<T> {
     /// Runs `f` with a pointer for reading. The caller owes that no write overlaps.
     #[inline(always)]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        #[cfg(nezumi_chaos)]
+        crate::chaos::point();
         f(self.0.get())
     }
 
     /// Runs `f` with a pointer for writing. The caller owes that no other access overlaps.
     #[inline(always)]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        #[cfg(nezumi_chaos)]
+        crate::chaos::point();
         f(self.0.get())
     }
 }

@@ -77,8 +77,8 @@ impl Parker {
 #[cfg(all(target_os = "linux", not(any(nezumi_loom, nezumi_shuttle))))]
 mod bed {
     use super::PARKED;
+    use crate::sync::atomic::{AtomicU32, Ordering};
     use std::ptr;
-    use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::{Duration, Instant};
 
     #[derive(Debug)]

@@ -9,6 +9,10 @@ pub use std::sync::Arc;
 
 /// Atomic integers and pointers, fences, and the orderings they take.
 pub mod atomic {
+    #[cfg(nezumi_chaos)]
+    pub use crate::chaos::atomic::{
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     #[cfg(nezumi_loom)]
     pub use loom::sync::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -19,7 +23,9 @@ pub mod atomic {
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
         fence,
     };
-    #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+    #[cfg(nezumi_chaos)]
+    pub use std::sync::atomic::Ordering;
+    #[cfg(not(any(nezumi_loom, nezumi_shuttle, nezumi_chaos)))]
     pub use std::sync::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
         fence,
@@ -35,6 +41,12 @@ use std::sync as imp;
 
 use std::fmt;
 use std::time::Duration;
+
+#[inline(always)]
+fn hold_up() {
+    #[cfg(nezumi_chaos)]
+    crate::chaos::point();
+}
 
 /// The guard of a [`Mutex`].
 pub type MutexGuard<'a, T> = imp::MutexGuard<'a, T>;
@@ -61,12 +73,14 @@ impl<T> Mutex<T> {
     /// Waits for the lock.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
+        hold_up();
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        hold_up();
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -114,12 +128,14 @@ impl<T> RwLock<T> {
     /// Waits until no writer holds it, and reads. A thread that reads already may wait forever, behind a writer.
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        hold_up();
         self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Waits until nobody holds it, and writes.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        hold_up();
         self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -156,6 +172,7 @@ impl Condvar {
 
     /// Releases the lock, waits to be notified, takes the lock again. May return spuriously.
     pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        hold_up();
         self.0.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -172,11 +189,13 @@ impl Condvar {
 
     /// Wakes one waiter.
     pub fn notify_one(&self) {
+        hold_up();
         self.0.notify_one();
     }
 
     /// Wakes every waiter.
     pub fn notify_all(&self) {
+        hold_up();
         self.0.notify_all();
     }
 }

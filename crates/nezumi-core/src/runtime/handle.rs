@@ -1,6 +1,7 @@
 //! A handle to a runtime, and what it means to have entered one.
 
 use super::{Flavor, RuntimeFlavor, RuntimeMetrics};
+use crate::scheduler::state::State;
 use crate::scheduler::{Shard, Shared, context, current_thread, spawn};
 use crate::spawn::blocking;
 use crate::task::{JoinHandle, Origin};
@@ -247,13 +248,16 @@ impl Handle {
     }
 }
 
+/// With `{:#?}` also what each worker, the queues and the driver are at: for programs that stand still, and whoever looks into them.
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
-            .field("id", &self.id())
-            .field("name", &self.name())
-            .field("flavor", &self.runtime_flavor())
-            .finish()
+        let shows_state = f.alternate();
+        let mut handle = f.debug_struct("Handle");
+        handle.field("id", &self.id()).field("name", &self.name()).field("flavor", &self.runtime_flavor());
+        if shows_state {
+            handle.field("state", &State(&self.shared));
+        }
+        handle.finish()
     }
 }
 

@@ -160,6 +160,11 @@ impl Idle {
         last
     }
 
+    /// How many search, or have been woken to.
+    pub(crate) fn searchers(&self) -> usize {
+        self.line.searchers.load(Ordering::Relaxed)
+    }
+
     /// Whether any worker sleeps.
     #[inline]
     pub(crate) fn any_sleeping(&self) -> bool {

@@ -22,6 +22,7 @@ mod shared;
 pub(crate) mod shutdown;
 mod spares;
 pub(crate) mod spawn;
+pub(crate) mod state;
 mod steal;
 pub(crate) mod thread;
 mod upkeep;

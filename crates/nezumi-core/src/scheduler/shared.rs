@@ -16,9 +16,9 @@ use crate::task::{Priority, Runnable};
 use crate::timer::{Clock, Timers};
 use nezumi_prim::CachePadded;
 use nezumi_prim::sync::Mutex;
+use nezumi_prim::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use nezumi_queue::{Inject, Relay};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
@@ -69,7 +69,7 @@ thread_local! {
 
 /// This thread's number: sticky, so that what one thread pushes stays in order.
 pub(super) fn thread_hint() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     HINT.with(|hint| {
         if hint.get() == 0 {
             hint.set(NEXT.fetch_add(1, Ordering::Relaxed) + 1);

@@ -38,9 +38,9 @@ use crate::runtime::Handle;
 use looker::Looker;
 use nezumi_prim::Parker;
 use nezumi_prim::sync::Mutex;
+use nezumi_prim::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 /// The watch of one runtime.
@@ -110,6 +110,11 @@ impl Watch {
         if self.bell.asleep.load(Ordering::SeqCst) && self.bell.asleep.swap(false, Ordering::SeqCst) {
             self.bell.parker.unpark();
         }
+    }
+
+    /// Whether it sleeps until a worker wakes.
+    pub(super) fn is_asleep(&self) -> bool {
+        self.bell.asleep.load(Ordering::Relaxed)
     }
 
     /// A sleeper was claimed and will be woken.

@@ -1,0 +1,50 @@
+//! Long, hostile and random runs on real threads, and who watches over them.
+//!
+//! Nothing here is published. In reading order:
+//!
+//! - `seed`: one number from which a run follows. `ledger`: the oracle, which knows of each task what has happened to it; `task`: how tasks get
+//!   into it. `census`: what the process has: descriptors, threads, children, heap. `watchdog`: ends a run in which something stands still, and
+//!   says what the runtime is at. `resident`: the size of the process over time, and its slope.
+//! - `load`: scenes that programs play, a few milliseconds each, and which check their own outcome.
+//! - `soak`: these, for hours, in one runtime. `chaos`: in many short-lived ones, with every atomic access of the runtime a place where its
+//!   thread may be held up (`--cfg nezumi_chaos`); `queues`: the queues alone.
+//!
+//! A run that fails prints its seed, and exits with 1. The same seed chooses the same scenes in the same order, with the same numbers; how the
+//! threads interleave is the machine's.
+#![cfg(target_os = "linux")]
+
+mod census;
+mod chaos;
+mod ledger;
+mod load;
+mod queues;
+mod resident;
+mod seed;
+mod soak;
+mod task;
+mod watchdog;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+#[global_allocator]
+static HEAP: census::Counting = census::Counting;
+
+#[derive(Parser)]
+#[command(name = "nezumi-proof", about = "Long, hostile and random runs of Nezumi")]
+enum Command {
+    /// Plays mixed scenes in one runtime for long.
+    Soak(soak::Options),
+    /// Lets many runtimes live shortly, with threads held up at random.
+    Chaos(chaos::Options),
+}
+
+/// What the command line asks for.
+#[must_use]
+pub fn main() -> ExitCode {
+    let is_proven = match Command::parse() {
+        Command::Soak(options) => soak::run(&options),
+        Command::Chaos(options) => chaos::run(&options),
+    };
+    if is_proven { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,181 @@
+//! Mixed scenes in one runtime, for long.
+//!
+//! What a run is judged by: no fault in the ledger; when the runtime is dropped nothing is left of what it had (census); and over the second
+//! half of the run the process does not grow: the slope of the heap in use, and of the resident size, is not above zero by more than its
+//! own margin and a small allowance for what the allocator does.
+
+use crate::census::{self, Census};
+use crate::ledger::{self, Totals};
+use crate::load;
+use crate::resident::{Slope, resident};
+use crate::seed::Seed;
+use crate::watchdog::{self, Described};
+use nezumi::runtime::{Builder, Handle, Runtime};
+use nezumi::task::JoinSet;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// For each number of workers.
+    #[arg(long, value_name = "M", default_value_t = 1.0)]
+    minutes: f64,
+    /// One run for each of these.
+    #[arg(long, value_name = "N[,N…]", value_delimiter = ',', default_value = "2,4")]
+    workers: Vec<usize>,
+    /// What an earlier run printed.
+    #[arg(long)]
+    seed: Option<Seed>,
+    /// How many scenes are played at once, for each worker.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    scenes: usize,
+    /// Only scenes whose name contains this.
+    #[arg(long, default_value = "")]
+    filter: String,
+}
+
+/// A scene that takes longer has lost something.
+const PATIENCE: Duration = Duration::from_secs(120);
+const SAMPLED_EVERY: Duration = Duration::from_secs(1);
+/// What a process may seem to grow by, in bytes per minute: arenas of the allocator that fill up, over hours.
+const ALLOWED_RESIDENT: f64 = 512.0 * 1024.0;
+const ALLOWED_HEAP: f64 = 64.0 * 1024.0;
+
+pub(crate) fn run(options: &Options) -> bool {
+    let seed = options.seed.unwrap_or_else(Seed::fresh);
+    println!("soak: seed {seed}, {} min on each of {:?} workers", options.minutes, options.workers);
+    ledger::begin_run(seed);
+    load::silence_those_on_purpose();
+    watchdog::start(PATIENCE);
+    // What only a first use makes.
+    for scene in load::SCENES {
+        let rt = runtime(2);
+        rt.block_on(load::play(*scene, seed));
+    }
+    ledger::expect_all_closed(Duration::from_secs(10));
+    for &workers in &options.workers {
+        soak(options, workers, seed.part(workers as u64));
+    }
+    let faults = ledger::faults();
+    match faults {
+        0 => println!("soak: passed"),
+        _ => println!("soak: FAILED with {faults} faults; again with --seed {seed}"),
+    }
+    faults == 0
+}
+
+fn runtime(workers: usize) -> Runtime {
+    Builder::new_multi_thread().worker_threads(workers).enable_all().build().expect("a runtime")
+}
+
+fn soak(options: &Options, workers: usize, seed: Seed) {
+    let before = Census::take();
+    println!("{workers} workers, seed {seed}; at first {before}");
+    let length = Duration::from_secs_f64(options.minutes * 60.0);
+    let rt = runtime(workers);
+    let described = Described::runtime(rt.handle());
+    let (end, ended) = mpsc::channel::<()>();
+    let handle = rt.handle().clone();
+    let sampler = std::thread::spawn(move || sample(&handle, &ended));
+
+    let deadline = Instant::now() + length;
+    rt.block_on(async {
+        let (mut rand, mut played) = (seed.rand(), 0);
+        let mut playing = JoinSet::new();
+        loop {
+            while Instant::now() < deadline && playing.len() < options.scenes * workers {
+                let Some(scene) = load::choose(&mut rand, &options.filter) else {
+                    return ledger::fault("there is no such scene");
+                };
+                playing.spawn(load::play(scene, seed.part(played)));
+                played += 1;
+            }
+            match playing.join_next().await {
+                Some(outcome) => outcome.expect("a scene's panic is contained in its task"),
+                None => break,
+            }
+        }
+    });
+    drop(end);
+    let samples = sampler.join().expect("the sampler has not panicked");
+    drop(described);
+    let begin = Instant::now();
+    drop(rt);
+    println!("  dropped in {:.3} s", begin.elapsed().as_secs_f64());
+
+    ledger::expect_all_closed(Duration::from_secs(10));
+    // The samples are ours.
+    let kept = (samples.capacity() * size_of::<Sample>()) as isize;
+    let allowed =
+        Census { heap_bytes: before.heap_bytes + kept, heap_blocks: before.heap_blocks + 1, ..before };
+    match Census::settled(&allowed, Duration::from_secs(10)) {
+        Ok(after) => println!("  in the end {after}"),
+        Err(after) => ledger::fault(&format!("at first {before}, in the end {after}")),
+    }
+    judge(&samples);
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    resident: u64,
+    heap: isize,
+}
+
+/// Each second, until `ended` says so; a line each minute.
+fn sample(handle: &Handle, ended: &mpsc::Receiver<()>) -> Vec<Sample> {
+    let (begin, mut samples) = (Instant::now(), Vec::new());
+    let mut then = Totals::now();
+    let mut scenes_then = watchdog::scenes_played();
+    while ended.recv_timeout(SAMPLED_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
+        samples.push(Sample { resident: resident(), heap: census::heap().0 });
+        if samples.len() % 60 != 0 {
+            continue;
+        }
+        let (now, scenes, census) = (Totals::now(), watchdog::scenes_played(), Census::take());
+        let metrics = handle.metrics();
+        let sum = |of: &dyn Fn(usize) -> u64| (0..metrics.num_workers()).map(of).sum::<u64>();
+        println!(
+            "  {:4.0} s: {} scenes, {} tasks, {} polls; {} open, {} wakers; {} steals, {} rescues, {} spares, {} parks in all; \
+             {:.1} MiB resident, {:.2} MiB of heap, {} descriptors, {} threads, {} children; {} faults",
+            begin.elapsed().as_secs_f64(),
+            scenes - scenes_then,
+            now.opened - then.opened,
+            now.polls - then.polls,
+            now.open(),
+            now.wakers,
+            sum(&|worker| metrics.worker_steal_operations(worker)),
+            sum(&|worker| metrics.worker_rescue_count(worker)),
+            metrics.num_spare_workers(),
+            sum(&|worker| metrics.worker_park_count(worker)),
+            resident() as f64 / 1048576.0,
+            census.heap_bytes as f64 / 1048576.0,
+            census.descriptors,
+            census.threads,
+            census.children,
+            ledger::faults(),
+        );
+        (then, scenes_then) = (now, scenes);
+    }
+    samples
+}
+
+/// Over the second half.
+fn judge(samples: &[Sample]) {
+    let half = &samples[samples.len() / 2..];
+    let resident: Vec<f64> = half.iter().map(|sample| sample.resident as f64).collect();
+    let heap: Vec<f64> = half.iter().map(|sample| sample.heap as f64).collect();
+    for (what, samples, allowed) in [("resident", resident, ALLOWED_RESIDENT), ("heap", heap, ALLOWED_HEAP)] {
+        let Some(slope) = Slope::of(&samples, SAMPLED_EVERY) else {
+            println!("  {what}: too short a time for a slope");
+            continue;
+        };
+        println!(
+            "  {what}: {:+.1} KiB per minute, ± {:.1}, over the second half",
+            slope.per_minute / 1024.0,
+            slope.margin / 1024.0
+        );
+        if slope.per_minute - slope.margin > allowed {
+            ledger::fault(&format!("the {what} size grows"));
+        }
+    }
+}
