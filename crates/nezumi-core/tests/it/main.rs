@@ -1,10 +1,13 @@
 //! What this crate promises, from the outside: a runtime, and what runs on it, on real threads.
 #![cfg(not(any(nezumi_loom, nezumi_shuttle)))]
 
+mod chaos;
 mod current_thread;
+mod fairness;
 mod hostile;
 mod join_set;
 mod local_set;
+mod rescues;
 mod scheduler;
 mod shutdown;
 mod spares;

@@ -62,3 +62,31 @@ pub(crate) fn burn(duration: Duration) {
         std::hint::spin_loop();
     }
 }
+
+/// How many threads of this process have a name that begins so; `None` where the system does not say.
+pub(crate) fn threads_called(name: &str) -> Option<usize> {
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    // The system keeps 15 bytes of a name. A thread may end while we look.
+    let name = &name[..name.len().min(15)];
+    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    Some(names.filter(|found| found.starts_with(name)).count())
+}
+
+/// Runs `test` in a process of its own, in which no other test begins threads or opens descriptors. `name` is the test's.
+pub(crate) fn alone(name: &str, test: impl FnOnce()) {
+    const ALONE: &str = "NEZUMI_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some_and(|alone| alone == name) {
+        return test();
+    }
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name, "--nocapture", "--test-threads=1"])
+        .env(ALONE, name)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
