@@ -15,6 +15,7 @@ cargo run --release -- [OPTIONS]
   --profile SIDE     only tokio or nezumi, over and over, for a profiler to look at
   --apart SIDE       one sample of one side, as JSON: what a run asks a process of its own for
   --self-check       Tokio against Tokio: every ratio should come out as 1
+  --floor            what the kernel alone makes of the load of `interference`: no runtime, a thread for each connection
   --gate             fail if a workload misses what it must reach
   --list             say what there is
   --help             this
@@ -34,6 +35,7 @@ pub(crate) struct Args {
     pub(crate) variant: Option<String>,
     pub(crate) self_check: bool,
     pub(crate) gate: bool,
+    pub(crate) floor: bool,
     pub(crate) list: bool,
 }
 
@@ -57,6 +59,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
         variant: None,
         self_check: false,
         gate: false,
+        floor: false,
         list: false,
     };
     let mut words = words.into_iter();
@@ -74,6 +77,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
             "--variant" => args.variant = Some(value()?),
             "--self-check" => args.self_check = true,
             "--gate" => args.gate = true,
+            "--floor" => args.floor = true,
             "--list" => args.list = true,
             "--help" | "-h" => return Ok(Parsed::Help),
             _ => return Err(format!("unknown argument {word}")),

@@ -15,6 +15,7 @@ mod apart;
 mod args;
 mod case;
 mod curves;
+mod floor;
 mod gate;
 mod harness;
 mod html;
@@ -56,6 +57,15 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if args.floor {
+        return match floor::show(args.quick, args.pairs) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                eprintln!("the load could not be carried out: {error}");
+                ExitCode::FAILURE
+            }
+        };
+    }
     if args.list {
         table::list(&on_tokio::all());
         return ExitCode::SUCCESS;

@@ -71,6 +71,7 @@ impl Answer {
 
 /// What came of a run.
 pub(crate) struct Answers {
+    pub(crate) start: Instant,
     pub(crate) answers: Vec<Answer>,
     /// Planned, and so asked for.
     pub(crate) requests: u64,
@@ -158,7 +159,7 @@ impl Client {
             }
             Ok(())
         })?;
-        Ok(Answers { answers, requests, unsent: unsent.into_inner() })
+        Ok(Answers { start, answers, requests, unsent: unsent.into_inner() })
     }
 
     /// One request after the other on each light connection, for so long. Answers per second.

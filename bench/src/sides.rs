@@ -63,6 +63,7 @@ const OPS: &[(&str, u64)] = &[
     ("sparse", 50),
     ("stranded", 1),
     ("idle", 1),
+    ("rescue", 1),
     ("interference", ANY),
     ("overload", ANY),
     ("growth_tasks", 100_000),

@@ -22,6 +22,7 @@ mod remote_busy_yield;
 mod remote_idle;
 mod remote_spawn_threads;
 mod req_reply;
+mod rescue;
 mod ring;
 mod skynet;
 mod sparse;
@@ -64,6 +65,7 @@ pub(crate) fn all() -> Vec<Case> {
         sparse::cases(),
         stranded::cases(),
         idle::cases(),
+        rescue::cases(),
         interference::cases(),
         overload::cases(),
         growth::cases(),
