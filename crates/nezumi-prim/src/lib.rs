@@ -17,6 +17,9 @@ pub mod hint;
 pub mod sync;
 pub mod thread;
 
+#[doc(hidden)]
+pub mod local;
+
 mod pad;
 mod parker;
 mod rand;

@@ -1,13 +1,14 @@
 //! One worker's own queue: both ends for the owner, batches from the old end for thieves.
 //!
 //! Called by the worker that owns it, and by workers that have run dry. Knows nothing of who sleeps: a push is one
-//! sequentially consistent read-modify-write, so that its caller may fence and look at the idle word.
+//! sequentially consistent read-modify-write, so that its caller may fence and look at the idle word; but for that of a hot item into an
+//! empty ring, for which nobody is woken, and which is a plain store.
 //!
 //! Promise: each item that went in comes out once, to one thread; the oldest first for thieves and `pop_front`, the newest
 //! first for `pop_back` and `pop_hot`; a thief that stops half way costs slots, never an item of the others.
 //!
 //! **One word.** All cursors live in one `AtomicU64`, each 16 bits wide and running freely over its wrap, and every
-//! operation is one CAS on it:
+//! operation is one CAS on it, or, where nobody else could change it, a store:
 //!
 //! ```text
 //! slots    ... [ free ][ being copied out ][   live   ][ free ] ...
@@ -29,11 +30,13 @@
 //! between the two ends. A CAS that succeeds on a word that went all the way round in between (ABA) is harmless: nothing
 //! was read from a slot before it.
 //!
-//! **Orderings.** Every change of the word is a read-modify-write, so each continues the release sequences before it.
+//! **Orderings.** Every change of the word is a read-modify-write, so each continues the release sequences before it; but for the one store,
+//! which begins a new one where nothing is left to be seen of the old: the ring is empty, and the owner has seen all releases.
 //!
 //! | access | order | partner |
 //! |---|---|---|
 //! | push CAS | release (and SeqCst, see below) | claim CAS: the thief sees the slots, and the items' content |
+//! | push store | release | the same |
 //! | claim CAS | acquire | push CAS |
 //! | release CAS | release | load in push: the owner overwrites a slot only after the thief has read it |
 //! | load in push | acquire | release CAS |
@@ -46,7 +49,7 @@
 //! Tests: `behaves_like_a_deque`, also from cursors about to wrap; `many_threads_lose_and_double_nothing`. Models:
 //! `owner_at_both_ends_and_two_thieves`, `a_stalled_thief_keeps_its_slots`, `cursors_wrap_under_a_thief`,
 //! `a_thief_is_robbed`, `a_robbed_thief_has_less_room`, `overflow_races_a_thief`, `a_batch_races_a_thief`,
-//! `two_rescuers_and_the_owner`, `thieves_copy_one_after_the_other`, `a_last_hot_item_is_left`, `a_push_races_the_last_look`; and, so that the checker is
+//! `two_rescuers_and_the_owner`, `hot_pushes_into_an_empty_ring_race_two_rescuers`, `thieves_copy_one_after_the_other`, `a_last_hot_item_is_left`, `a_push_races_the_last_look`; and, so that the checker is
 //! known to have teeth, `canary`: the deque whose owner reads one end before it moves the other.
 
 mod cursors;
@@ -182,6 +185,12 @@ impl<T: Item, const N: usize> Ring<T, N> {
         }
         // SAFETY: `used < N`, so the slot is neither live nor being copied; only the owner, which we are, can change that.
         unsafe { self.write(now.tail(), item.into_raw()) };
+        if hot && now.used() == 0 {
+            // Nobody but the owner changes the word of a ring in which there is nothing to claim and no claim to release.
+            // Release: pairs with the claim; publishes the slot.
+            self.cursors.store(now.pushed(1, true).bits(), Release);
+            return Ok(1);
+        }
         loop {
             let next = now.pushed(1, hot);
             // SeqCst, for its release half: pairs with the claim; publishes the slot. The rest is for the idle protocol.

@@ -1,6 +1,7 @@
 //! The one allocation of a task.
 
 use super::block;
+use super::join_waker::JoinWaker;
 use super::registry::NOWHERE;
 use super::state::State;
 use super::vtable::Vtable;
@@ -10,7 +11,6 @@ use nezumi_prim::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::future::Future;
 use std::panic::Location;
 use std::ptr::NonNull;
-use std::task::Waker;
 
 /// What every task has at its start, whatever its future is. All pointers to tasks are pointers to this.
 pub(crate) struct Header {
@@ -25,7 +25,7 @@ pub(crate) struct Header {
     pub(super) priority: Priority,
     /// Thin, since few tasks have one.
     pub(super) name: Option<Box<Box<str>>>,
-    pub(super) join_waker: UnsafeCell<Option<Waker>>,
+    pub(super) join_waker: JoinWaker,
 }
 
 /// A task: `repr(C)`, so that a pointer to it is one to its header.
@@ -60,7 +60,7 @@ impl<F: Future, S: Schedule> Cell<F, S> {
                 place: AtomicU32::new(NOWHERE),
                 priority: origin.priority.unwrap_or_default(),
                 name,
-                join_waker: UnsafeCell::new(None),
+                join_waker: JoinWaker::none(),
             });
             (&raw mut (*place).scheduler).write(scheduler);
             (&raw mut (*place).stage).write(UnsafeCell::new(Stage::Future(future)));

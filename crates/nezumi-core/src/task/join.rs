@@ -102,28 +102,25 @@ impl<T> JoinHandle<T> {
             return Poll::Ready(());
         }
         if now.is_join_waker_set() {
-            // SAFETY: row `join waker`: while it is set and the task is not complete nobody writes it. Should the task complete
-            // meanwhile it takes the waker out, so the look must not overlap: take the field back first.
+            // Only we put wakers there. If this one is there still it will be woken, and if it has just been taken out, to be woken, then it
+            // is being woken.
+            if header.join_waker.is(waker) {
+                return Poll::Pending;
+            }
             if state.take_join_waker().is_err() {
                 return Poll::Ready(());
             }
-        }
-        // The field is ours now: JOIN_WAKER is clear.
-        // SAFETY: row `join waker`.
-        let kept =
-            header.join_waker.with(|old| unsafe { (*old).as_ref().is_some_and(|old| old.will_wake(waker)) });
-        if !kept {
-            let new = waker.clone();
-            // SAFETY: as above.
-            let old = header.join_waker.with_mut(|place| unsafe { (*place).replace(new) });
+            // SAFETY: row `join waker`: the field is ours, JOIN_WAKER is clear.
+            let old = unsafe { header.join_waker.take() };
             drop(old);
         }
+        header.join_waker.put(waker.clone());
         match state.give_join_waker() {
             Ok(()) => Poll::Pending,
             Err(_) => {
                 // Nobody will wake it, and it shall not wait for the end of the task's memory.
                 // SAFETY: as above.
-                let waker = header.join_waker.with_mut(|place| unsafe { (*place).take() });
+                let waker = unsafe { header.join_waker.take() };
                 drop(waker);
                 Poll::Ready(())
             }
@@ -177,7 +174,7 @@ impl<T> Drop for JoinHandle<T> {
             return;
         }
         // SAFETY: row `join waker`: the field is the handle's, which ends here.
-        let waker = task.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+        let waker = unsafe { task.join_waker.take() };
         drop(waker);
     }
 }

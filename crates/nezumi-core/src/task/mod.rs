@@ -13,7 +13,7 @@
 //! | header: state, link | anyone who holds a reference; the link belongs to whoever holds the runnable |
 //! | header: id, vtable, priority, place | anyone; written before the task is shared |
 //! | stage | only the holder of `RUNNING`; after `COMPLETE` only the join handle while it has `JOIN_INTEREST`, else whoever completed |
-//! | join waker | `JOIN_WAKER` clear: the join handle (after its end: nobody, until the task is freed). Set and not `COMPLETE`: nobody writes. Set and `COMPLETE`: whoever completed |
+//! | join waker | `JOIN_WAKER` clear: the join handle, and when that is not at it there is none. Set and not `COMPLETE`: nobody writes. Set and `COMPLETE`: whoever completed. Anyone may look at any time |
 //! | scheduler | anyone, shared; dropped with the task |
 //!
 //! Promise: a future is polled by one thread at a time, is dropped exactly once, before its join handle completes, and only by
@@ -28,10 +28,12 @@ mod cell;
 mod error;
 mod id;
 mod join;
+mod join_waker;
 mod registry;
 mod run;
 mod runnable;
 mod state;
+mod tally;
 mod vtable;
 mod waker;
 

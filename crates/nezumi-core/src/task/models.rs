@@ -282,3 +282,88 @@ fn remote_frees_race_insert() {
         check_all_freed(&list);
     });
 }
+
+/// A poll makes references that only its tally knows, and they are given up on another thread while it goes on.
+#[test]
+fn clones_of_a_poll_are_dropped_elsewhere() {
+    loom::model(|| {
+        let list = list();
+        let place: Arc<Mutex<Vec<std::task::Waker>>> = Arc::default();
+        let join = {
+            let place = place.clone();
+            let mut polls = 0;
+            spawn(
+                &list,
+                poll_fn(move |cx| {
+                    polls += 1;
+                    *place.lock() = vec![cx.waker().clone(), cx.waker().clone()];
+                    drop(cx.waker().clone());
+                    if polls == 2 { Poll::Ready(()) } else { Poll::Pending }
+                }),
+            )
+        };
+        // Without the handle, and later without the registry, the clones are all there is beside the runnable.
+        drop(join);
+        let other = {
+            let place = place.clone();
+            thread::spawn(move || {
+                let mut wakers = std::mem::take(&mut *place.lock());
+                drop(wakers.pop());
+                if let Some(waker) = wakers.pop() {
+                    waker.wake();
+                }
+            })
+        };
+        run_all(&list);
+        other.join().unwrap();
+        run_all(&list);
+        // Woken for the second time by whoever is left, unless it was before its first poll that the other looked.
+        let left = std::mem::take(&mut *place.lock());
+        for waker in left {
+            waker.wake();
+        }
+        run_all(&list);
+        place.lock().clear();
+        check_all_freed(&list);
+    });
+}
+
+/// A handle changes its waker, or does not, while the task ends.
+#[test]
+fn a_join_waker_is_changed_while_the_task_ends() {
+    struct Count(Arc<AtomicUsize>);
+    impl std::task::Wake for Count {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for polls in [[0, 0, 0], [0, 1, 1], [0, 1, 0]] {
+        loom::model(move || {
+            let list = list();
+            let mut join = spawn(&list, async {});
+            let wakes = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+            let wakers = [0, 1]
+                .map(|which: usize| std::task::Waker::from(std::sync::Arc::new(Count(wakes[which].clone()))));
+            let runner = {
+                let list = list.clone();
+                thread::spawn(move || run_all(&list))
+            };
+            let mut ready = false;
+            for which in polls {
+                let mut cx = std::task::Context::from_waker(&wakers[which]);
+                if std::pin::Pin::new(&mut join).poll(&mut cx).is_ready() {
+                    ready = true;
+                    break;
+                }
+            }
+            runner.join().unwrap();
+            let woken = wakes[polls[2]].load(Ordering::Relaxed);
+            assert!(ready || woken == 1, "whoever waited last is told");
+            assert!(wakes.iter().all(|wakes| wakes.load(Ordering::Relaxed) <= 1));
+            drop((join, wakers));
+            // Each clone that the field held was woken or dropped once.
+            assert!(wakes.iter().all(|wakes| Arc::strong_count(wakes) == 1));
+            check_all_freed(&list);
+        });
+    }
+}

@@ -6,7 +6,7 @@
 use super::cell::{Cell, Header, Stage};
 use super::runnable::refs_at_completion;
 use super::state::{OnEnd, OnStart, OnStop};
-use super::{Id, JoinError, Runnable, Schedule, id, waker};
+use super::{Id, JoinError, Runnable, Schedule, id, tally, waker};
 use crate::timer::notes;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_wake::{contain, drop_payload};
@@ -40,15 +40,16 @@ pub(super) unsafe fn poll<F: Future, S: Schedule>(task: NonNull<Header>) {
     let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
     match cell.header.state.start() {
         OnStart::Poll => {
+            let tally = tally::open(task.as_ptr());
             // SAFETY: `start` gave us RUNNING.
             if unsafe { poll_future(task, cell) }.is_ready() {
                 notes::take_up();
-                // SAFETY: RUNNING and the reference are ours, and the stage holds the output.
-                return unsafe { complete::<F, S>(task) };
+                // SAFETY: RUNNING and the reference are ours, and so is what is owed; the stage holds the output.
+                return unsafe { complete::<F, S>(task, tally.close().owed) };
             }
             // On either branch by itself, so that the answer need not be kept in a register until here.
             notes::take_up();
-            match cell.header.state.stop() {
+            match cell.header.state.stop(tally.close()) {
                 OnStop::Idle => {}
                 // SAFETY: it was the last reference.
                 OnStop::Dealloc => unsafe { (cell.header.vtable.dealloc)(task) },
@@ -166,21 +167,30 @@ unsafe fn set_stage<F: Future>(cell: &UnsafeCell<Stage<F>>, new: Stage<F>) {
     });
 }
 
-/// Tells the world that the stage holds the final output, and gives up `RUNNING` and one reference.
+/// Tells the world that the stage holds the final output, and gives up `RUNNING`, one reference, and `owed` more.
 ///
 /// # Safety
 ///
-/// The caller holds `RUNNING` and gives one reference; the stage is `Output`.
+/// The caller holds `RUNNING` and gives the references; the stage is `Output`.
 #[inline]
-unsafe fn complete<F: Future, S: Schedule>(task: NonNull<Header>) {
+unsafe fn complete<F: Future, S: Schedule>(task: NonNull<Header>, owed: usize) {
     // Derived here and not passed in: the task may be freed before this function returns.
     // SAFETY: the caller gives a reference.
     let cell = unsafe { task.cast::<Cell<F, S>>().as_ref() };
     cell.scheduler.terminated(&cell.header);
     let released = cell.scheduler.release(&cell.header);
-    let refs = refs_at_completion::<S>(released);
-    match cell.header.state.end(refs) {
+    let refs = refs_at_completion::<S>(released) + owed;
+    let now = cell.header.state.load();
+    let look = cell.header.join_waker.look();
+    match cell.header.state.end(now, refs) {
         OnEnd::Done => return,
+        OnEnd::Wake => {
+            // SAFETY: that the state had not changed says that the look was at the waker which the handle had left, and now it is ours.
+            let waker = unsafe { look.into_waker() };
+            // The task may be gone. A waker is user code.
+            contain(|| waker.wake());
+            return;
+        }
         // SAFETY: these were the last references.
         OnEnd::Dealloc => return unsafe { (cell.header.vtable.dealloc)(task) },
         OnEnd::Alone => {
@@ -198,7 +208,7 @@ unsafe fn complete<F: Future, S: Schedule>(task: NonNull<Header>) {
         unsafe { drop_output::<F, S>(task) };
     } else if after.is_join_waker_set() {
         // SAFETY: row `join waker`: set and complete, so it belongs to us.
-        let waker = cell.header.join_waker.with_mut(|waker| unsafe { (*waker).take() });
+        let waker = unsafe { cell.header.join_waker.take() };
         // A waker is user code.
         contain(|| {
             if let Some(waker) = waker {
@@ -229,8 +239,8 @@ pub(super) unsafe fn cancel<F: Future, S: Schedule>(task: NonNull<Header>) {
         unsafe { set_stage(&cell.stage, Stage::Output(Err(error))) };
     }
     notes::take_up();
-    // SAFETY: RUNNING and the reference are ours, and the stage holds the output.
-    unsafe { complete::<F, S>(task) }
+    // SAFETY: RUNNING and the reference are ours, and the stage holds the output. Nothing is owed: `stop` has settled it.
+    unsafe { complete::<F, S>(task, 0) }
 }
 
 /// Drops the output. See [`Vtable`](super::vtable::Vtable).

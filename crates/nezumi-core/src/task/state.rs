@@ -10,15 +10,18 @@
 //! | `COMPLETE` | the holder of `RUNNING` | never | the output (or its absence) is final |
 //! | `CANCELLED` | abort, shutdown | never | the next holder of `RUNNING` drops the future instead of polling it |
 //! | `JOIN_INTEREST` | creation | the join handle, when dropped | somebody may still want the output |
-//! | `JOIN_WAKER` | the join handle | the join handle, before completion | the waker field belongs to the task; else to the handle |
+//! | `JOIN_WAKER` | the join handle | the join handle, before completion; or completion, which takes the waker with it | the waker field belongs to the task; else to the handle |
+//! | `JOIN_WAKER_CHANGED` | the join handle, when it takes a waker back | never | a look at the waker field may be at another waker than the state was of |
 //!
-//! The rest of the word counts references: one per runnable, registry entry, join or abort handle, and waker.
+//! The rest of the word counts references: one per runnable, registry entry, join or abort handle, and waker; and, while the future is being
+//! polled, [`tally::HELD`] that stand for what the poll does to the count.
 //!
 //! Promise: of all that was written before a wake, the poll that follows sees everything, also if the wake was redundant:
 //! each wake is a read-modify-write with Release, each start of a poll one with Acquire.
 //!
 //! Tests: the unit tests below walk each transition; the loom models stand in `models`.
 
+use super::tally;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use std::fmt;
 
@@ -28,7 +31,8 @@ const COMPLETE: usize = 1 << 2;
 const CANCELLED: usize = 1 << 3;
 const JOIN_INTEREST: usize = 1 << 4;
 const JOIN_WAKER: usize = 1 << 5;
-const REF_ONE: usize = 1 << 6;
+const JOIN_WAKER_CHANGED: usize = 1 << 6;
+const REF_ONE: usize = 1 << 7;
 
 /// The state of one task.
 pub(crate) struct State(AtomicUsize);
@@ -100,11 +104,14 @@ pub(crate) enum OnJoinDrop {
 pub(crate) enum OnEnd {
     /// The task is complete, and the references are gone.
     Done,
+    /// As `Done`, and the waker that was in its field is the caller's.
+    Wake,
     /// As `Done`, and they were the last.
     Dealloc,
     /// Nobody has a reference but the caller: the output and the task are his to drop, and nothing has changed.
     Alone,
-    /// Somebody waits, or the output is to be dropped while others hold references: nothing has changed; `complete` comes next.
+    /// The output is to be dropped while others hold references, or the state changes just now, or the join waker has changed before: nothing
+    /// has been done; `complete` comes next.
     Complete,
 }
 
@@ -187,17 +194,21 @@ impl Snapshot {
             return (next, if next.refs() == 0 { OnStart::Dealloc } else { OnStart::Gone });
         }
         let next = self.without(NOTIFIED).with(RUNNING);
-        (next, if self.has(CANCELLED) { OnStart::Cancel } else { OnStart::Poll })
+        if self.has(CANCELLED) {
+            return (next, OnStart::Cancel);
+        }
+        (Self(next.0 + tally::HELD * REF_ONE), OnStart::Poll)
     }
 
-    fn stop(self) -> (Self, OnStop) {
-        debug_assert!(self.has(RUNNING));
+    fn stop(self, sum: tally::Sum) -> (Self, OnStop) {
+        debug_assert!(self.has(RUNNING) && self.refs() > sum.owed);
+        let settled = Self(self.0 - sum.owed * REF_ONE);
         if self.has(CANCELLED) {
-            return (self, OnStop::Cancel);
+            return (settled, OnStop::Cancel);
         }
-        let next = self.without(RUNNING);
-        if self.has(NOTIFIED) {
-            return (next, OnStop::Resubmit);
+        let next = settled.without(RUNNING);
+        if sum.woken || self.has(NOTIFIED) {
+            return (next.with(NOTIFIED), OnStop::Resubmit);
         }
         let next = next.drop_ref();
         (next, if next.refs() == 0 { OnStop::Dealloc } else { OnStop::Idle })
@@ -271,8 +282,8 @@ impl State {
     }
 
     #[inline]
-    pub(crate) fn stop(&self) -> OnStop {
-        self.apply(Snapshot::stop)
+    pub(super) fn stop(&self, sum: tally::Sum) -> OnStop {
+        self.apply(|now| now.stop(sum))
     }
 
     /// Cancels; if the task must be scheduled so that its owner finds out, a reference was added for the runnable.
@@ -314,21 +325,23 @@ impl State {
         before.refs() == 1
     }
 
-    /// Ends a task whose stage holds the output, in at most one read-modify-write where nobody waits for it: from `RUNNING` to `COMPLETE`, and
-    /// `refs` references fewer, the caller's.
+    /// Ends a task whose stage holds the output, in at most one read-modify-write: from `RUNNING` to `COMPLETE`, and `refs` references fewer,
+    /// the caller's. `now` was read just before, and then the waker's field was looked at.
+    ///
+    /// If the state is the same afterwards, that look was at the waker which the state was of: a handle that takes its waker back
+    /// leaves `JOIN_WAKER_CHANGED` behind, for good.
     #[inline]
-    pub(crate) fn end(&self, refs: usize) -> OnEnd {
-        // Acquire: see `is_held_by`.
-        let now = Snapshot(self.0.load(Ordering::Acquire));
+    pub(crate) fn end(&self, now: Snapshot, refs: usize) -> OnEnd {
         if !now.has(JOIN_INTEREST) {
             return if now.is_held_by(refs) { OnEnd::Alone } else { OnEnd::Complete };
         }
-        if now.has(JOIN_WAKER) {
+        if now.has(JOIN_WAKER_CHANGED) {
             return OnEnd::Complete;
         }
-        let next = Snapshot((now.0 ^ (RUNNING | COMPLETE)) - refs * REF_ONE);
+        let next = Snapshot(((now.0 ^ (RUNNING | COMPLETE)) & !JOIN_WAKER) - refs * REF_ONE);
         // AcqRel: as in `complete` and `drop_refs`.
         match self.0.compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) if now.has(JOIN_WAKER) => OnEnd::Wake,
             Ok(_) if next.is_unreferenced() => OnEnd::Dealloc,
             Ok(_) => OnEnd::Done,
             Err(_) => OnEnd::Complete,
@@ -347,7 +360,7 @@ impl State {
 
     /// Takes the waker field back. Fails when the task is complete: the field is the task's.
     pub(crate) fn take_join_waker(&self) -> Result<(), Snapshot> {
-        self.apply_unless_complete(|now| now.without(JOIN_WAKER))
+        self.apply_unless_complete(|now| now.without(JOIN_WAKER).with(JOIN_WAKER_CHANGED))
     }
 
     fn apply_unless_complete(&self, next: impl Fn(Snapshot) -> Snapshot) -> Result<(), Snapshot> {
@@ -391,6 +404,7 @@ impl fmt::Debug for Snapshot {
             (CANCELLED, "cancelled"),
             (JOIN_INTEREST, "join-interest"),
             (JOIN_WAKER, "join-waker"),
+            (JOIN_WAKER_CHANGED, "join-waker-changed"),
         ];
         let mut list = f.debug_list();
         list.entries(names.iter().filter(|(bit, _)| self.has(*bit)).map(|(_, name)| name));
@@ -407,12 +421,16 @@ impl fmt::Debug for State {
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod tests {
     use super::*;
+    use tally::{HELD, Sum};
+
+    /// A poll that left its task's state alone.
+    const SILENT: Sum = Sum { owed: HELD, woken: false };
 
     #[test]
     fn a_life_without_incident() {
         let state = State::new(1);
         assert_eq!(state.start(), OnStart::Poll);
-        assert_eq!(state.stop(), OnStop::Idle);
+        assert_eq!(state.stop(SILENT), OnStop::Idle);
         assert_eq!(state.load().refs(), 2);
         assert_eq!(state.wake_by_ref(), OnWakeByRef::Submit);
         assert_eq!(state.wake_by_ref(), OnWakeByRef::Nothing);
@@ -420,7 +438,7 @@ mod tests {
         assert_eq!(state.start(), OnStart::Poll);
         let done = state.complete();
         assert!(done.is_complete() && !done.is_running() && done.is_join_interested());
-        assert!(!state.drop_refs(2));
+        assert!(!state.drop_refs(2 + HELD));
         assert_eq!(state.drop_join(), OnJoinDrop::Complete);
         assert!(state.drop_join_of_complete());
     }
@@ -430,8 +448,46 @@ mod tests {
         let state = State::new(1);
         assert_eq!(state.start(), OnStart::Poll);
         assert_eq!(state.wake_by_ref(), OnWakeByRef::Nothing);
-        assert_eq!(state.stop(), OnStop::Resubmit);
+        assert_eq!(state.stop(SILENT), OnStop::Resubmit);
         assert_eq!(state.start(), OnStart::Poll);
+    }
+
+    #[test]
+    fn what_a_poll_tallied_is_settled_when_it_ends() {
+        let state = State::new(1);
+        assert_eq!(state.start(), OnStart::Poll);
+        assert_eq!(state.stop(Sum { owed: HELD - 2, woken: false }), OnStop::Idle, "it made two");
+        assert_eq!(state.load().refs(), 4);
+        assert_eq!(state.wake(), OnWake::Submit);
+        assert_eq!(state.start(), OnStart::Poll);
+        assert!(!state.drop_refs(1), "elsewhere");
+        assert_eq!(state.stop(Sum { owed: HELD, woken: true }), OnStop::Resubmit);
+        assert_eq!(state.load().refs(), 3);
+        assert_eq!(state.start(), OnStart::Poll);
+        assert_eq!(state.end(state.load(), 2 + HELD), OnEnd::Done);
+        assert_eq!(state.load().refs(), 1);
+    }
+
+    #[test]
+    fn the_join_waker_goes_with_the_end_unless_it_was_changed() {
+        let state = State::new(1);
+        assert_eq!(state.start(), OnStart::Poll);
+        state.give_join_waker().unwrap();
+        assert_eq!(state.end(state.load(), 2 + HELD), OnEnd::Wake);
+        assert!(state.load().is_complete() && !state.load().is_join_waker_set());
+
+        let state = State::new(1);
+        assert_eq!(state.start(), OnStart::Poll);
+        state.give_join_waker().unwrap();
+        let before = state.load();
+        state.take_join_waker().unwrap();
+        state.give_join_waker().unwrap();
+        assert_eq!(state.end(before, 2 + HELD), OnEnd::Complete, "it may be another");
+        assert_eq!(
+            state.end(state.load(), 2 + HELD),
+            OnEnd::Complete,
+            "and the next look may be of another again"
+        );
     }
 
     #[test]
@@ -445,11 +501,11 @@ mod tests {
         let state = State::new(1);
         assert_eq!(state.start(), OnStart::Poll);
         assert_eq!(state.abort(), OnWakeByRef::Nothing, "running");
-        assert_eq!(state.stop(), OnStop::Cancel);
+        assert_eq!(state.stop(SILENT), OnStop::Cancel);
 
         let state = State::new(1);
         assert_eq!(state.start(), OnStart::Poll);
-        assert_eq!(state.stop(), OnStop::Idle);
+        assert_eq!(state.stop(SILENT), OnStop::Idle);
         assert_eq!(state.abort(), OnWakeByRef::Submit);
         assert_eq!(state.start(), OnStart::Cancel);
     }
@@ -464,7 +520,7 @@ mod tests {
         let state = State::new(1);
         assert_eq!(state.start(), OnStart::Poll);
         assert!(!state.shut_down());
-        assert_eq!(state.stop(), OnStop::Cancel);
+        assert_eq!(state.stop(SILENT), OnStop::Cancel);
     }
 
     #[test]
@@ -472,7 +528,7 @@ mod tests {
         let state = State::new(0);
         assert!(state.drop_join_fast(0));
         assert_eq!(state.start(), OnStart::Poll);
-        assert_eq!(state.stop(), OnStop::Dealloc);
+        assert_eq!(state.stop(SILENT), OnStop::Dealloc);
     }
 
     #[test]

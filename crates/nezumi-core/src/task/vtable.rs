@@ -51,8 +51,10 @@ unsafe fn schedule<F: Future, S: Schedule>(task: NonNull<Header>) {
 unsafe fn dealloc<F: Future, S: Schedule>(task: NonNull<Header>) {
     // A waker that nobody took: its drop is the program's code, and whoever frees tasks, in the shutdown for one, has more to do.
     // SAFETY: the caller held the last reference.
-    let waker = unsafe { task.as_ref() }.join_waker.with_mut(|waker| unsafe { (*waker).take() });
-    if let Some(waker) = waker {
+    let header = unsafe { task.as_ref() };
+    if header.state.load().is_join_waker_set() {
+        // SAFETY: as above: nobody else owns the field.
+        let waker = unsafe { header.join_waker.take() };
         contain(|| drop(waker));
     }
     // SAFETY: `Cell::allocate` made it, and the caller held the last reference.

@@ -1,7 +1,8 @@
-//! The waker of a task: its address and one static table. Cloning counts a reference and allocates nothing.
+//! The waker of a task: its address and one static table. Cloning counts a reference and allocates nothing; in the poll of that very task it
+//! is counted in the `tally`.
 
 use super::state::{OnWake, OnWakeByRef};
-use super::{Header, TaskRef};
+use super::{Header, TaskRef, tally};
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -59,7 +60,10 @@ unsafe fn task(data: *const ()) -> NonNull<Header> {
 
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: the table's contract: the waker's reference keeps the task.
-    unsafe { task(data).as_ref().state.add_ref() };
+    let task = unsafe { task(data).as_ref() };
+    if !tally::add_ref(task) {
+        task.state.add_ref();
+    }
     RawWaker::new(data, &VTABLE)
 }
 
@@ -67,6 +71,10 @@ unsafe fn wake(data: *const ()) {
     // SAFETY: the table's contract. The waker's reference is ours, and goes where the state says.
     unsafe {
         let task = task(data);
+        if tally::wake(task.as_ptr()) {
+            let _ = tally::drop_ref(task.as_ptr());
+            return;
+        }
         match task.as_ref().state.wake() {
             OnWake::Submit => (task.as_ref().vtable.schedule)(task),
             OnWake::Nothing => {}
@@ -79,6 +87,9 @@ unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: the table's contract; on `Submit` the state counted a reference for the runnable.
     unsafe {
         let task = task(data);
+        if tally::wake(task.as_ptr()) {
+            return;
+        }
         if task.as_ref().state.wake_by_ref() == OnWakeByRef::Submit {
             (task.as_ref().vtable.schedule)(task);
         }
@@ -87,5 +98,9 @@ unsafe fn wake_by_ref(data: *const ()) {
 
 unsafe fn drop_waker(data: *const ()) {
     // SAFETY: the table's contract; the waker's reference is ours to give up.
-    drop(unsafe { TaskRef::from_header(task(data)) });
+    let task = unsafe { task(data) };
+    if !tally::drop_ref(task.as_ptr()) {
+        // SAFETY: as above.
+        drop(unsafe { TaskRef::from_header(task) });
+    }
 }

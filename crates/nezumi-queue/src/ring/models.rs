@@ -260,6 +260,32 @@ fn thieves_copy_one_after_the_other() {
     });
 }
 
+/// The owner stores where it knows that nobody else could change the word; a rescuer may come back to a word that looks as before.
+#[test]
+fn hot_pushes_into_an_empty_ring_race_two_rescuers() {
+    check(|| {
+        let ring = ring(0, 0..0);
+        let rescuers = [(); 2].map(|()| {
+            let ring = ring.clone();
+            thread::spawn(move || match ring.steal_batch(true, 2) {
+                Ok(batch) => values(batch),
+                Err(Busy) => Vec::new(),
+            })
+        });
+        let mut got = Vec::new();
+        for next in 0..3 {
+            // SAFETY: this thread is the owner.
+            unsafe {
+                assert!(ring.push_back(Num::new(next), true).is_ok());
+                got.extend(value(ring.pop_hot()));
+            }
+        }
+        rescuers.into_iter().for_each(|rescuer| got.extend(rescuer.join().unwrap()));
+        got.extend(rest(&ring));
+        check_once(got, 3);
+    });
+}
+
 fn last_hot(take_hot: bool) {
     check(move || {
         let ring = ring(0, 0..0);
