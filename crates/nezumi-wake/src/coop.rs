@@ -4,7 +4,7 @@
 //! when nothing is left it answers `Pending` although it could go on, and has its task woken after the next driver turn.
 //! Code outside a scheduler, and code under [`unconstrained`], has no budget and is never held up.
 
-use crate::defer;
+use crate::{defer, leaf};
 use pin_project_lite::pin_project;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -12,27 +12,34 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// What is left to spend; `None` inside means that nothing is counted.
+/// What is left to spend: a number, or one of the two below. One byte, of which one comparison tells whether there is something to be spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget(Option<u8>);
+pub struct Budget(u8);
+
+/// Nothing is counted.
+const UNCONSTRAINED: u8 = u8::MAX;
+/// The poll only looks where its future waits (`leaf`): nobody may spend.
+const TRACED: u8 = u8::MAX - 1;
+/// What each poll of a task starts with.
+const INITIAL: u8 = 128;
 
 impl Budget {
     /// What each poll of a task starts with.
     #[must_use]
     pub const fn initial() -> Self {
-        Self(Some(128))
+        Self(INITIAL)
     }
 
     /// No limit.
     #[must_use]
     pub const fn unconstrained() -> Self {
-        Self(None)
+        Self(UNCONSTRAINED)
     }
 
     /// Whether anything is left.
     #[must_use]
     pub const fn has_remaining(self) -> bool {
-        !matches!(self.0, Some(0))
+        self.0 != 0
     }
 }
 
@@ -74,8 +81,25 @@ pub fn with_unconstrained<R>(f: impl FnOnce() -> R) -> R {
 
 #[inline]
 fn with_budget<R>(budget: Budget, f: impl FnOnce() -> R) -> R {
-    let _reset = Reset(replace(budget));
+    let reset = Reset(replace(budget));
+    if reset.0.0 == TRACED {
+        // What is reached within a trace is traced, whatever budget it would have had.
+        replace(reset.0);
+    }
     f()
+}
+
+/// Runs `f` so that whoever would spend calls back instead. For `leaf`.
+#[inline]
+pub(crate) fn traced<R>(f: impl FnOnce() -> R) -> R {
+    let _reset = Reset(replace(Budget(TRACED)));
+    f()
+}
+
+/// Whether nobody may spend since the poll is traced.
+#[inline]
+pub(crate) fn is_traced() -> bool {
+    current().0 == TRACED
 }
 
 /// Whether the current task may go on without yielding. True where nothing is counted.
@@ -119,17 +143,26 @@ impl Drop for RestoreOnPending {
 #[inline]
 pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     let budget = current();
-    match budget.0 {
-        None => Poll::Ready(RestoreOnPending(Cell::new(budget), PhantomData)),
-        Some(0) => {
-            exhausted(cx);
-            Poll::Pending
-        }
-        Some(left) => {
-            replace(Budget(Some(left - 1)));
-            Poll::Ready(RestoreOnPending(Cell::new(budget), PhantomData))
-        }
+    // From 1 to 128.
+    if budget.0.wrapping_sub(1) < INITIAL {
+        replace(Budget(budget.0 - 1));
+        return Poll::Ready(RestoreOnPending(Cell::new(budget), PhantomData));
     }
+    if budget.0 != UNCONSTRAINED {
+        ready!(held_up(cx, budget));
+    }
+    Poll::Ready(RestoreOnPending(Cell::new(Budget::unconstrained()), PhantomData))
+}
+
+/// Nothing is left, or the poll is traced. `Ready` if that is not to be held against the caller after all.
+#[cold]
+#[inline(never)]
+fn held_up(cx: &mut Context<'_>, budget: Budget) -> Poll<()> {
+    if budget.0 == TRACED {
+        return leaf::trace_leaf(cx);
+    }
+    exhausted(cx);
+    Poll::Pending
 }
 
 #[cold]
@@ -268,7 +301,7 @@ mod tests {
             assert!(pin!(cooperative(std::future::pending::<()>())).poll(&mut cx).is_pending());
             assert_eq!(current(), before);
             assert!(pin!(cooperative(async {})).poll(&mut cx).is_ready());
-            assert_eq!(current(), Budget(Some(127)));
+            assert_eq!(current(), Budget(127));
         });
     }
 }

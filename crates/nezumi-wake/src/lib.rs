@@ -5,6 +5,7 @@
 //! - [`coop`]: how much a task may do before it must let others run.
 //! - [`defer`]: wakes that wait until the I/O driver has been looked at.
 //! - [`entered`]: whether this thread drives tasks, and so may not block.
+//! - [`leaf`]: polls that only look where a future waits.
 //! - [`rng`]: fair choices, repeatable where a runtime was seeded.
 //! - [`sleep`](mod@sleep): how to sleep, told by the runtime.
 //! - [`block_on`]: runs one future on this thread, by parking it.
@@ -16,6 +17,7 @@
 pub mod coop;
 pub mod defer;
 pub mod entered;
+pub mod leaf;
 pub mod rng;
 pub mod sleep;
 

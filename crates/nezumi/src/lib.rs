@@ -51,7 +51,7 @@
 //!
 //! # Features
 //!
-//! None is on by default. `full` turns all of these on but `test-util`.
+//! None is on by default. `full` turns all of these on but `taskdump` and `test-util`.
 //!
 //! | feature | opens |
 //! |---|---|
@@ -66,6 +66,7 @@
 //! | `fs` | [`fs`] |
 //! | `process` | [`process`] |
 //! | `signal` | [`signal`] |
+//! | `taskdump` | stacks in [`runtime::dump`] and in reports of stuck tasks |
 //! | `test-util` | a clock that tests can stop: [`time::pause`], [`time::advance`] |
 //!
 //! What Tokio hides behind `--cfg tokio_unstable` is simply here.

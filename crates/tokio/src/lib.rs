@@ -6,6 +6,9 @@
 
 pub use nezumi::*;
 
+#[cfg(feature = "taskdump")]
+pub mod task;
+
 #[cfg(all(feature = "macros", feature = "rt-multi-thread"))]
 #[doc(inline)]
 pub use tokio_macros::{main, test};

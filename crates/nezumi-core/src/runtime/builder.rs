@@ -67,6 +67,7 @@ pub struct Builder {
     default_priority: Priority,
     inherit_priority: bool,
     stuck_after: Duration,
+    stuck_signal: Option<i32>,
     affinity: Option<Vec<usize>>,
     unhandled_panic: UnhandledPanic,
     seed: Option<RngSeed>,
@@ -111,6 +112,7 @@ impl Builder {
             default_priority: Priority::Normal,
             inherit_priority: false,
             stuck_after: Duration::from_millis(100),
+            stuck_signal: None,
             affinity: None,
             unhandled_panic: UnhandledPanic::Ignore,
             seed: None,
@@ -454,6 +456,58 @@ impl Builder {
         self
     }
 
+    /// Whether the thread of a task that is stuck may be asked where it is, for [`StuckTask::backtrace`] and for
+    /// [`Task::trace`](crate::dump::Task::trace) of a [dump](Handle::dump). By default it is not.
+    ///
+    /// It is asked by a realtime signal, `SIGRTMAX - 4`; [`stuck_backtraces_by`](Self::stuck_backtraces_by) names another. The number belongs to the whole process,
+    /// which is why a program has to say so: from the first such runtime on the signal has a handler of the runtime's, for good. It is installed with `SA_RESTART`; those few
+    /// system calls that are not begun again all the same, such as `nanosleep`, `poll` and `epoll_wait`, may return `EINTR`, once for each report, in the thread that is stuck. The standard
+    /// library begins them again; C code may be surprised.
+    ///
+    /// The handler copies registers and up to 64 KiB of the stack, and uses nothing that could wait for what it interrupted. A thread that has blocked the signal, or does not
+    /// get a processor, is waited for some 10 ms, by the thread that asks; then there is no backtrace. The watch asks ten times in a second at most.
+    ///
+    /// On Linux on x86-64 and AArch64, and with the feature `taskdump`; elsewhere without effect.
+    ///
+    /// # Errors
+    ///
+    /// [`build`](Self::build) fails if the signal is handled by the program already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (reports, reported) = std::sync::mpsc::channel();
+    /// let rt = nezumi::runtime::Builder::new_multi_thread()
+    ///     .worker_threads(2)
+    ///     .stuck_after(Duration::from_millis(20))
+    ///     .stuck_backtraces(true)
+    ///     // Names are looked up when the text is made: at leisure, on this thread, and not on that of the watch.
+    ///     .on_stuck(move |task| reports.send(task.clone()).unwrap())
+    ///     .build()?;
+    /// rt.spawn(async { std::thread::sleep(Duration::from_millis(300)) });
+    /// let stuck = reported.recv()?;
+    /// if let Some(backtrace) = stuck.backtrace() {
+    ///     println!("task {} is stuck:\n{backtrace}", stuck.id());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stuck_backtraces(&mut self, on: bool) -> &mut Self {
+        self.stuck_signal = on.then(crate::dump::default_signal);
+        self
+    }
+
+    /// As [`stuck_backtraces`](Self::stuck_backtraces), with the realtime signal of this number, one from `SIGRTMIN` to `SIGRTMAX`.
+    ///
+    /// # Errors
+    ///
+    /// [`build`](Self::build) fails if it is no such signal, or is handled by the program already.
+    pub fn stuck_backtraces_by(&mut self, signal: i32) -> &mut Self {
+        self.stuck_signal = Some(signal);
+        self
+    }
+
     /// Binds the workers to these processors, in turn. By default the system places them. Linux only; elsewhere without effect.
     ///
     /// # Panics
@@ -582,6 +636,9 @@ impl Builder {
     }
 
     fn build_handle(&self, is_local: bool) -> io::Result<Handle> {
+        if let Some(signal) = self.stuck_signal {
+            crate::dump::install(signal)?;
+        }
         let driver = if self.enable_io { Some(Driver::new(self.events_per_turn)?) } else { None };
         let config = self.config(is_local);
         let workers = if self.flavor == Flavor::MultiThread { config.workers } else { 0 };
@@ -635,6 +692,7 @@ impl Builder {
             watch: self.watch,
             max_spare_workers: if has_spares { self.max_spare_workers.unwrap_or(workers) } else { 0 },
             stuck_after: self.stuck_after,
+            stuck_signal: self.stuck_signal,
             default_priority: self.default_priority,
             inherit_priority: self.inherit_priority,
             ranks_tasks: self.inherit_priority || self.default_priority != Priority::Normal,

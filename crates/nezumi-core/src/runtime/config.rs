@@ -36,6 +36,8 @@ pub(crate) struct Config {
     pub(crate) max_spare_workers: usize,
     /// A poll that takes longer is reported.
     pub(crate) stuck_after: Duration,
+    /// By which a stuck thread is asked for its stack.
+    pub(crate) stuck_signal: Option<i32>,
     /// Of tasks for which the program says none.
     pub(crate) default_priority: Priority,
     /// Such tasks have that of the task that spawns them, if one does.

@@ -191,6 +191,49 @@ impl Handle {
         RuntimeMetrics::new(self.clone())
     }
 
+    /// What all tasks of the runtime are at: which there are, what each was doing, and where those wait that wait.
+    ///
+    /// A task tells where it waits by being polled once more, by whichever worker gets to it, in a way in which futures of the runtime answer `Pending` and
+    /// have their stacks looked at ([`Trace::capture`](crate::dump::Trace::capture)). A task that is stuck in a poll cannot; of such, what is known without its help is in
+    /// [`Dump::all_tasks`](crate::dump::Dump::all_tasks), with the stack of its thread if the program
+    /// [allowed that](super::Builder::stuck_backtraces). Tasks of a `LocalSet` are not listed; they appear in the trace of the task that runs the set.
+    ///
+    /// Nothing stops for it, and it may be called from anywhere: from a task, another runtime, a plain thread. The work is done on a thread that is begun for it. It ends when all
+    /// have told, or 250 ms after the last that did: a runtime that is stuck altogether, or that nobody drives, does not keep it waiting. Where the kernel refuses the
+    /// system call `membarrier`, as old ones and some sandboxes do, the dump is empty.
+    ///
+    /// It costs a poll for each task; names are looked up only when a trace is shown. For stacks it needs the feature `taskdump`, and for places debug information in the program:
+    /// `debug = "line-tables-only"` in its profile will do, `debug = true` names more.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost when it is dropped but the dump.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::runtime::Handle;
+    ///
+    /// # #[nezumi::main]
+    /// # async fn main() {
+    /// let waits = nezumi::spawn(std::future::pending::<()>());
+    /// let dump = Handle::current().dump().await;
+    /// assert!(dump.all_tasks().any(|task| task.id() == waits.id()));
+    /// println!("{dump}");
+    /// # }
+    /// ```
+    #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+    pub async fn dump(&self) -> crate::dump::Dump {
+        crate::dump::dump(self).await
+    }
+
+    /// Whether the task is polled only to tell where it waits.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_tracing() -> bool {
+        nezumi_wake::leaf::is_tracing()
+    }
+
     /// The I/O driver of the runtime.
     ///
     /// # Panics

@@ -1,5 +1,6 @@
 //! What a program may have the runtime call.
 
+use crate::dump::Trace;
 use crate::task::{Header, Id};
 use std::fmt;
 use std::panic::Location;
@@ -63,6 +64,7 @@ pub struct StuckTask {
     pub(crate) worker: usize,
     pub(crate) elapsed: Duration,
     pub(crate) burns: bool,
+    pub(crate) backtrace: Option<Trace>,
 }
 
 impl StuckTask {
@@ -95,6 +97,13 @@ impl StuckTask {
     #[must_use]
     pub fn is_burning(&self) -> bool {
         self.burns
+    }
+
+    /// Where the thread is that polls it, if the program allowed that it be asked ([`Builder::stuck_backtraces`](super::Builder::stuck_backtraces)), and it
+    /// answered in time.
+    #[must_use]
+    pub fn backtrace(&self) -> Option<&Trace> {
+        self.backtrace.as_ref()
     }
 }
 

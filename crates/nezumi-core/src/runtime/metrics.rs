@@ -189,6 +189,12 @@ impl RuntimeMetrics {
         self.total(worker, |shard| shard.counters().rescued.get())
     }
 
+    /// How many polls have lasted longer than [`Builder::stuck_after`](super::Builder::stuck_after), or do so now. Seen by the watch, and so 0 without it.
+    #[must_use]
+    pub fn stuck_poll_count(&self) -> u64 {
+        self.handle.shared().stuck_polls.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// How many spare workers stand in for workers that are stuck. See
     /// [`Builder::max_spare_workers`](super::Builder::max_spare_workers).
     #[must_use]

@@ -255,7 +255,7 @@ impl Core {
         let (shared, shard) = (self.shared(), self.shard());
         shard.polling.begin();
         coop::budget(|| {
-            if shared.config.observes_polls {
+            if shared.observes_polls.load(Ordering::Relaxed) {
                 super::observe::run(shared, shard, runnable);
             } else {
                 runnable.run();
@@ -431,6 +431,7 @@ fn with_core<R>(handle: &Handle, core: Box<Core>, f: impl FnOnce(&Core) -> R) ->
     let _host = unsafe { defer::set_host(Some(NonNull::from(core as &dyn Host))) };
     // SAFETY: as above.
     let _blocks = unsafe { core.blocks.keep_here() };
+    handle.shared().shard(0).polling.polls_within(&put_back);
     handle.shared().shard(0).is_driven_here();
     f(core)
 }

@@ -53,6 +53,12 @@ impl Sight {
         (now_us.wrapping_sub(since_us) & TIME >= LASTING_US).then_some(since_us)
     }
 
+    /// Since when the worker has been seen in the poll with this number, if it was.
+    pub(super) fn since(&self, begun: u64) -> Option<u64> {
+        let seen = self.0.load(Ordering::Relaxed);
+        (seen != NOTHING && seen >> TIME_BITS == pack(begun, 0) >> TIME_BITS).then_some(seen & TIME)
+    }
+
     /// The worker has been asleep: that it has begun no poll meanwhile says nothing.
     pub(super) fn forget(&self) {
         self.0.store(NOTHING, Ordering::Relaxed);
@@ -121,6 +127,7 @@ mod tests {
         assert_eq!(sight.lasts(7, 100), None, "it is seen for the first time");
         assert_eq!(sight.lasts(7, 100 + LASTING_US - 1), None);
         assert_eq!(sight.lasts(7, 100 + LASTING_US), Some(100));
+        assert_eq!((sight.since(7), sight.since(8)), (Some(100), None));
         assert_eq!(sight.lasts(8, 5000), None, "the next poll");
         assert_eq!(sight.lasts(8, 5000 + LASTING_US), Some(5000));
     }

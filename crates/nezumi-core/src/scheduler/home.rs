@@ -193,6 +193,12 @@ impl Schedule for Home {
         }
     }
 
+    #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+    #[inline(always)]
+    fn grace(&self) -> Option<&'static crate::dump::Grace> {
+        Some(&crate::dump::GRACE)
+    }
+
     #[cold]
     fn panicked(&self) {
         self.shared().task_panicked();

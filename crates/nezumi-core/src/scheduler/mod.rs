@@ -16,6 +16,7 @@ mod models;
 mod observe;
 mod park;
 pub(crate) mod polling;
+pub(crate) mod roll;
 mod schedule;
 mod shard;
 mod shared;
@@ -30,5 +31,6 @@ mod watch;
 pub(crate) mod worker;
 
 pub use home::Home;
+pub(crate) use polling::Polling;
 pub(crate) use shard::Shard;
 pub(crate) use shared::Shared;

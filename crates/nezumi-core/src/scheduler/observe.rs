@@ -35,7 +35,7 @@ pub(super) fn run(shared: &Shared, shard: &Shard, runnable: Runnable) {
     let began = shard.poll_times().map(|_| Instant::now());
     // No panic comes out of a poll.
     let outer = PRIORITY.replace(shared.config.inherit_priority.then(|| task.priority()));
-    runnable.run();
+    shared.dumps.poll(task.id(), runnable);
     PRIORITY.set(outer);
     if let (Some(times), Some(began)) = (shard.poll_times(), began) {
         times.record(began.elapsed());

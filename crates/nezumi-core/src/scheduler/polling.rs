@@ -1,6 +1,7 @@
 //! What a worker is doing, for the watch to see.
 //!
-//! Called by `worker` (one plain store for each poll), `observe` (which task it is, where somebody wants to know) and `watch` (reads). All on one line, which only the worker writes.
+//! Called by `worker` (two plain stores for each poll), `observe` (which task it is, where somebody wants to know), `watch` and `dump` (read). All on
+//! one line, which only the worker writes.
 //!
 //! Promise: `task_of` names the task of the poll that it is asked about, or nothing. The worker writes the number of the poll first and its task
 //! after; the watch reads the task and then the number again. It asks only of a poll whose number was seen twice, a good part of a
@@ -24,6 +25,10 @@ pub(crate) struct Polling {
     /// The task of the last one; 0 as long as there was none.
     id: AtomicU64,
     spawned_at: AtomicPtr<Location<'static>>,
+    /// Where that task is, or was: an address, for comparison.
+    running: AtomicPtr<()>,
+    /// An address in a frame of the worker's thread that is further out than all polls.
+    outermost: AtomicPtr<()>,
     /// The clock of the worker's thread, by which the system tells how much processor time it has used.
     clock: AtomicI64,
     /// The system's number for that thread; 0 where it has none that helps.
@@ -38,6 +43,8 @@ impl Polling {
             begun: AtomicU64::new(0),
             id: AtomicU64::new(0),
             spawned_at: AtomicPtr::new(ptr::null_mut()),
+            running: AtomicPtr::new(ptr::null_mut()),
+            outermost: AtomicPtr::new(ptr::null_mut()),
             clock: AtomicI64::new(NO_CLOCK),
             thread: AtomicI32::new(0),
             is_driven: AtomicBool::new(false),
@@ -55,6 +62,31 @@ impl Polling {
         // Release: pairs with the fence in `task_of`. Who sees this task sees the number of its poll, or a later one.
         self.id.store(id.0.get(), Ordering::Release);
         self.spawned_at.store(ptr::from_ref(spawned_at).cast_mut(), Ordering::Release);
+    }
+
+    /// The task of the current poll, or of the last, by its address. Only the worker writes it.
+    #[inline(always)]
+    pub(crate) fn running(&self) -> *const () {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn runs(&self, task: *const ()) {
+        self.running.store(task.cast_mut(), Ordering::Relaxed);
+    }
+
+    /// All polls of the worker will have their frames further in than this address of the thread's stack.
+    pub(super) fn polls_within<T>(&self, frame: &T) {
+        self.outermost.store(ptr::from_ref(frame).cast_mut().cast(), Ordering::Relaxed);
+    }
+
+    /// The system's number of the worker's thread, where there is one, and how far out its polls may reach on that thread's stack.
+    // Asked only where threads can be asked for it (`dump::native`).
+    #[allow(dead_code)]
+    pub(crate) fn stack(&self) -> Option<(i32, *const ())> {
+        let thread = self.thread.load(Ordering::Relaxed);
+        (self.is_driven() && thread != 0)
+            .then(|| (thread, self.outermost.load(Ordering::Relaxed).cast_const()))
     }
 
     pub(crate) fn begun(&self) -> u64 {
@@ -87,17 +119,17 @@ impl Polling {
     }
 
     /// Whether a thread is the worker. One that is on its way to be is late at most, not stuck.
-    pub(super) fn is_driven(&self) -> bool {
+    pub(crate) fn is_driven(&self) -> bool {
         self.is_driven.load(Ordering::Acquire)
     }
 
     /// Whether the worker's thread runs at this moment, or would if another did not have its processor. `true` where the system does not say.
-    pub(super) fn is_runnable(&self) -> bool {
+    pub(crate) fn is_runnable(&self) -> bool {
         is_runnable(self.thread.load(Ordering::Relaxed))
     }
 
     /// How much processor time the worker's thread has used; `None` where the system does not say, or the thread has ended.
-    pub(super) fn cpu_time(&self) -> Option<Duration> {
+    pub(crate) fn cpu_time(&self) -> Option<Duration> {
         match self.clock.load(Ordering::Relaxed) {
             NO_CLOCK => None,
             clock => read(clock),

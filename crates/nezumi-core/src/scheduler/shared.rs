@@ -10,6 +10,7 @@ use super::watch::Watch;
 use super::{Shard, home};
 use crate::blocking;
 use crate::driver::{self, Driver};
+use crate::dump::Dumps;
 use crate::runtime::{self, Config, Handle, Histogram};
 use crate::spawn::BlockingJob;
 use crate::task::{Priority, Runnable};
@@ -46,12 +47,17 @@ pub(crate) struct Shared {
     pub(super) relay: Relay<Runnable>,
     /// A task with another priority than normal was spawned once: the other lanes are looked at.
     pub(super) lanes_used: AtomicBool,
+    /// Somebody wants to see each poll: a hook or a histogram, always, or a dump, for a while.
+    pub(crate) observes_polls: AtomicBool,
+    pub(crate) dumps: Dumps,
     shutdown: AtomicBool,
     /// Workers that have not ended.
     pub(super) workers_left: AtomicUsize,
     pub(super) watch: Watch,
     /// Turns of the driver, counted by whoever held it.
     pub(super) driver_turns: CachePadded<AtomicU64>,
+    /// Polls that were found to last longer than [`Builder::stuck_after`](runtime::Builder::stuck_after). Written by the watch.
+    pub(crate) stuck_polls: AtomicU64,
     /// The single-threaded scheduler's core, when no thread has it.
     pub(super) seat: Seat,
     /// A task panicked, and the runtime was told to shut down on that.
@@ -108,10 +114,13 @@ impl Shared {
             inject: std::array::from_fn(|_| Inject::new(workers)),
             relay: Relay::new(workers),
             lanes_used: AtomicBool::new(false),
+            observes_polls: AtomicBool::new(config.observes_polls),
+            dumps: Dumps::new(),
             shutdown: AtomicBool::new(false),
             workers_left: AtomicUsize::new(workers),
             watch: Watch::new(),
             driver_turns: CachePadded::default(),
+            stuck_polls: AtomicU64::new(0),
             seat: Seat::new(),
             panic_shutdown: AtomicBool::new(false),
             remote_schedules: CachePadded::default(),
@@ -137,6 +146,14 @@ impl Shared {
         &self.shards[index]
     }
 
+    /// The number that the program knows a worker by: for a spare, that of the worker it stands in for.
+    pub(crate) fn number_of(&self, index: usize) -> usize {
+        match index.checked_sub(self.workers()) {
+            Some(spare) => self.spares.stands_for(spare),
+            None => index,
+        }
+    }
+
     /// The number of the first spare's shard, as seen from the spare's own number.
     #[inline]
     pub(crate) fn spare_index(&self, spare: usize) -> usize {
@@ -152,6 +169,11 @@ impl Shared {
     /// The shards of the workers and, after them, of those spares that were ever at work.
     pub(crate) fn crew_shards(&self) -> impl ExactSizeIterator<Item = &Shard> {
         self.shards[..self.crew()].iter().map(|shard| &**shard)
+    }
+
+    /// All of them, also those of spares that never were at work, and those of outside threads.
+    pub(super) fn all_shards(&self) -> impl Iterator<Item = &Shard> {
+        self.shards.iter().map(|shard| &**shard)
     }
 
     pub(super) fn spare_shards(&self) -> impl Iterator<Item = (usize, &Shard)> {

@@ -73,6 +73,7 @@ fn drive_until_left(handle: &Handle, index: usize) -> Option<usize> {
     let _blocks = unsafe { blocks.keep_here() };
     let _entered = entered::enter(true);
     let _seed = rng::seed(shared.config.seeds.next());
+    shard.polling.polls_within(&worker);
     shard.is_driven_here();
     set_affinity(shared, index);
     shared.watch.worker_woke();

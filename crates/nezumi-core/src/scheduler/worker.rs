@@ -63,8 +63,6 @@ pub(crate) struct Worker {
     dispatching: Cell<bool>,
     /// Pushed on the ring in one piece when the dispatch ends.
     gathered: RefCell<Batch<Runnable>>,
-    /// The task that is being polled; an address, for comparison.
-    running: Cell<*const ()>,
     /// The task that asked, during its poll, to go on only after a driver turn.
     yielded: Cell<*const ()>,
     /// Tasks that did, and wait for that turn.
@@ -94,7 +92,6 @@ impl Worker {
             searching: Cell::new(false),
             dispatching: Cell::new(false),
             gathered: RefCell::default(),
-            running: Cell::new(ptr::null()),
             yielded: Cell::new(ptr::null()),
             yielded_tasks: RefCell::default(),
             given_up: Cell::new(false),
@@ -314,8 +311,8 @@ impl Worker {
     fn run(&self, runnable: Runnable) {
         let shard = self.shard();
         shard.polling.begin();
-        self.running.set(runnable.as_ptr().as_ptr().cast());
-        if self.shared().config.observes_polls {
+        shard.polling.runs(runnable.as_ptr().as_ptr().cast());
+        if self.shared().observes_polls.load(Ordering::Relaxed) {
             return self.run_observed(runnable);
         }
         runnable.run();
@@ -521,8 +518,9 @@ impl Host for Worker {
         }
         // The usual case: the task that is running, by its own waker. It is marked as woken, and comes back by way of `push_again` when its
         // poll ends: no clone, and one push for all who yield.
-        if crate::task::is_waker_of(waker, self.running.get()) {
-            self.yielded.set(self.running.get());
+        let running = self.shard().polling.running();
+        if crate::task::is_waker_of(waker, running) {
+            self.yielded.set(running);
             return waker.wake_by_ref();
         }
         // A task that yields in several branches of one poll is woken once.

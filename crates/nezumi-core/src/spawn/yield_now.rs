@@ -1,8 +1,8 @@
 //! `yield_now`.
 
-use nezumi_wake::defer;
+use nezumi_wake::{defer, leaf};
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Poll, ready};
 
 /// Lets the other tasks of this worker, and the I/O driver, have a turn before the caller goes on.
 ///
@@ -24,6 +24,7 @@ use std::task::Poll;
 pub async fn yield_now() {
     let mut yielded = false;
     poll_fn(|cx| {
+        ready!(leaf::poll_leaf(cx));
         if std::mem::replace(&mut yielded, true) {
             return Poll::Ready(());
         }

@@ -3,7 +3,7 @@
 use super::block;
 use super::join_waker::JoinWaker;
 use super::registry::NOWHERE;
-use super::state::State;
+use super::state::{Snapshot, State};
 use super::vtable::Vtable;
 use super::{Id, JoinError, Origin, Priority, Schedule};
 use nezumi_prim::cell::UnsafeCell;
@@ -84,6 +84,26 @@ impl Header {
 
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_ref().map(|name| &***name)
+    }
+
+    /// What the state was when this was called.
+    pub(crate) fn state(&self) -> Snapshot {
+        self.state.load()
+    }
+
+    /// Frees a task that [`Grace::keep`](crate::dump::Grace::keep) took.
+    ///
+    /// # Safety
+    ///
+    /// Once, and as the only one who has the task.
+    pub(crate) unsafe fn free(task: NonNull<Header>) {
+        // SAFETY: the caller's promise.
+        unsafe { (task.as_ref().vtable.free)(task) };
+    }
+
+    /// For chaining up tasks of which there is no runnable, nor will be one.
+    pub(crate) fn link(&self) -> &AtomicPtr<()> {
+        &self.link
     }
 
     pub(crate) fn place(&self) -> u32 {

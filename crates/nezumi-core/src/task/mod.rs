@@ -55,6 +55,7 @@ pub(crate) use waker::is_waker_of;
 #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
 pub(crate) use waker::runs_here;
 
+use crate::dump::Grace;
 use std::future::Future;
 use std::panic::Location;
 
@@ -103,6 +104,12 @@ pub(crate) trait Schedule: Sized + 'static {
 
     /// A poll of the task panicked.
     fn panicked(&self) {}
+
+    /// Who may be looking at tasks that end. Not for tasks that must be freed on a certain thread.
+    #[inline(always)]
+    fn grace(&self) -> Option<&'static Grace> {
+        None
+    }
 }
 
 /// What is known of a task from its spawn on.

@@ -1,6 +1,7 @@
 //! Who is alive: the tasks of one shard.
 //!
-//! Called by `scheduler` at spawn (insert), at completion (remove) and at shutdown (close, then shut down). Knows nothing of queues.
+//! Called by `scheduler` at spawn (insert), at completion (remove) and at shutdown (close, then shut down), and by `dump`, whose promise is its own
+//! (look). Knows nothing of queues.
 //!
 //! An array of slots that grows by chunks and never moves. A slot holds a task (a pointer, and with it one reference), or a link of a
 //! free list (odd). The *owner*, the shard's worker, inserts and takes free slots from a list of its own, without any atomic
@@ -209,6 +210,31 @@ impl Registry {
             ) {
                 Ok(_) => return,
                 Err(actual) => head = actual,
+            }
+        }
+    }
+
+    /// Shows `f` all tasks that are here, and perhaps some that are just leaving. Any thread may call this.
+    ///
+    /// # Safety
+    ///
+    /// Within a look of the [`Grace`](crate::dump::Grace) that the tasks' scheduler names.
+    pub(crate) unsafe fn look(&self, mut f: impl FnMut(&Header)) {
+        for (index, chunk) in self.chunks.iter().enumerate() {
+            // Acquire: pairs with the Release in `refill`; the slots are there.
+            let slots = chunk.load(Ordering::Acquire);
+            if slots.is_null() {
+                return;
+            }
+            for offset in 0..chunk_len(index) {
+                // SAFETY: a chunk that stands has as many slots, and lives as long as we do.
+                let slot = unsafe { &(*slots.add(offset)).0 };
+                // Acquire: pairs with the Release in `insert`; the task is seen whole.
+                let content = slot.load(Ordering::Acquire);
+                if is_task(content) {
+                    // SAFETY: the caller's promise: it is not freed while `f` looks at it.
+                    f(unsafe { &*content });
+                }
             }
         }
     }

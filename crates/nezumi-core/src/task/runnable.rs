@@ -47,6 +47,23 @@ impl Runnable {
         }
     }
 
+    /// Wakes a task, on which the caller need hold no reference. The runnable, where that made one, is to be given to [`submit`](Self::submit).
+    ///
+    /// # Safety
+    ///
+    /// The task is not freed meanwhile. If it is idle, somebody holds a reference, and will not give it up before it is polled.
+    pub(crate) unsafe fn of_idle(task: &Header) -> Option<Self> {
+        // The reference that `Submit` counted is the runnable's.
+        (task.state.wake_by_ref() == super::state::OnWakeByRef::Submit).then(|| Self(NonNull::from(task)))
+    }
+
+    /// Gives it to the scheduler of its task.
+    pub(crate) fn submit(self) {
+        let header = ManuallyDrop::new(self).0;
+        // SAFETY: our reference becomes that of the runnable which is submitted.
+        unsafe { (header.as_ref().vtable.schedule)(header) };
+    }
+
     /// What is known of the task.
     #[inline]
     pub(crate) fn header(&self) -> &Header {

@@ -160,6 +160,10 @@ impl Snapshot {
         self.has(RUNNING)
     }
 
+    pub(crate) fn is_notified(self) -> bool {
+        self.has(NOTIFIED)
+    }
+
     pub(crate) fn is_join_interested(self) -> bool {
         self.has(JOIN_INTEREST)
     }

@@ -16,8 +16,10 @@ pub(super) struct Vtable {
     pub(super) poll: unsafe fn(NonNull<Header>),
     /// Submits. Consumes the reference that the runnable gets.
     pub(super) schedule: unsafe fn(NonNull<Header>),
-    /// Frees. The caller held the last reference.
+    /// Frees, or leaves that to who looks at the task. The caller held the last reference.
     pub(super) dealloc: unsafe fn(NonNull<Header>),
+    /// Frees. Once, after `dealloc`.
+    pub(super) free: unsafe fn(NonNull<Header>),
     /// Moves the output to a `MaybeUninit<Result<F::Output, JoinError>>`. The task is complete, the caller has the join interest.
     pub(super) take_output: unsafe fn(NonNull<Header>, *mut ()),
     /// Drops the output. The task is complete, the caller has, or has just given up, the join interest.
@@ -33,6 +35,7 @@ impl Vtable {
                 poll: run::poll::<F, S>,
                 schedule: schedule::<F, S>,
                 dealloc: dealloc::<F, S>,
+                free: free::<F, S>,
                 take_output: take_output::<F, S>,
                 drop_output: run::drop_output::<F, S>,
                 cancel: run::cancel::<F, S>,
@@ -57,7 +60,19 @@ unsafe fn dealloc<F: Future, S: Schedule>(task: NonNull<Header>) {
         let waker = unsafe { header.join_waker.take() };
         contain(|| drop(waker));
     }
-    // SAFETY: `Cell::allocate` made it, and the caller held the last reference.
+    // SAFETY: the caller held the last reference.
+    if let Some(grace) = unsafe { (*task.cast::<Cell<F, S>>().as_ptr()).scheduler.grace() } {
+        // SAFETY: as above. It has left its registry, or was never in one; and what is left of it, without future and output, is the same on any thread.
+        if unsafe { grace.keep(task) } {
+            return;
+        }
+    }
+    // SAFETY: as above.
+    unsafe { free::<F, S>(task) };
+}
+
+unsafe fn free<F: Future, S: Schedule>(task: NonNull<Header>) {
+    // SAFETY: `Cell::allocate` made it, and it is the caller's alone.
     unsafe { block::free(task.cast::<Cell<F, S>>()) };
 }
 

@@ -3,6 +3,7 @@
 
 mod chaos;
 mod current_thread;
+mod dump;
 mod fairness;
 mod hostile;
 mod join_set;
@@ -11,5 +12,6 @@ mod rescues;
 mod scheduler;
 mod shutdown;
 mod spares;
+mod stuck;
 mod support;
 mod time;

@@ -2,6 +2,7 @@
 
 use super::Notify;
 use super::wait::Wait;
+use nezumi_wake::leaf;
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::future::Future;
@@ -105,7 +106,12 @@ impl Future for Notified<'_> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
-        this.wait.poll(this.notify, Some(cx.waker()))
+        let polled = this.wait.poll(this.notify, Some(cx.waker()));
+        if polled.is_pending() {
+            // Spends no budget, and so does not come by where leaves are traced.
+            let _ = leaf::poll_leaf(cx);
+        }
+        polled
     }
 }
 
@@ -115,7 +121,12 @@ impl Future for OwnedNotified {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
-        this.wait.poll(this.notify, Some(cx.waker()))
+        let polled = this.wait.poll(this.notify, Some(cx.waker()));
+        if polled.is_pending() {
+            // Spends no budget, and so does not come by where leaves are traced.
+            let _ = leaf::poll_leaf(cx);
+        }
+        polled
     }
 }
 

@@ -19,5 +19,25 @@
 pub use nezumi_core::runtime::{
     Builder, EnterGuard, Handle, HistogramConfiguration, HistogramScale, Id, InvalidHistogramConfiguration,
     LocalOptions, LocalRuntime, LogHistogram, LogHistogramBuilder, RngSeed, Runtime, RuntimeFlavor,
-    RuntimeMetrics, TaskMeta, TryCurrentError, UnhandledPanic, is_rt_shutdown_err, worker_index,
+    RuntimeMetrics, StuckTask, TaskMeta, TryCurrentError, UnhandledPanic, is_rt_shutdown_err, worker_index,
 };
+
+#[doc(inline)]
+pub use self::dump::Dump;
+
+/// What all tasks of a runtime are at, and where a future waits.
+///
+/// - [`Handle::dump`] asks all tasks of a runtime. Each tells by its [`Trace`](dump::Trace) where it waits.
+/// - [`Trace::capture`](dump::Trace::capture) asks one future, from within the task that polls it.
+/// - [`StuckTask::backtrace`] tells where a task is that does not come back from a poll.
+///
+/// Stacks are taken with the feature `taskdump`; without it all traces are empty.
+pub mod dump {
+    #[doc(inline)]
+    pub use nezumi_core::dump::{
+        Backtrace, BacktraceFrame, BacktraceSymbol, Dump, Root, Task, TaskState, Tasks, Trace, TraceMeta,
+        trace_with,
+    };
+    #[doc(hidden)]
+    pub use nezumi_wake::{defer::defer, leaf::trace_leaf};
+}

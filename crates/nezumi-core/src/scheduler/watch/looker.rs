@@ -3,7 +3,8 @@
 //! Called by `watch`, whose thread this is. Calls hooks and wakers, by way of `Bell::contain`. Promise and tests: those of `watch`.
 
 use super::Bell;
-use crate::runtime::{Handle, StuckTask};
+use super::report::{Reporter, Stuck};
+use crate::runtime::Handle;
 use crate::scheduler::{Shard, Shared, shutdown, thread};
 use crate::timer::NEVER;
 use std::sync::atomic::{Ordering, fence};
@@ -69,6 +70,7 @@ pub(super) struct Looker<'a> {
     seen: Vec<Seen>,
     turns: u64,
     surplus_looks: u32,
+    reporter: Reporter,
 }
 
 impl<'a> Looker<'a> {
@@ -83,6 +85,7 @@ impl<'a> Looker<'a> {
             seen: vec![seen; shared.workers() + shared.spares.count()],
             turns: u64::MAX,
             surplus_looks: 0,
+            reporter: Reporter::default(),
         }
     }
 
@@ -176,15 +179,11 @@ impl<'a> Looker<'a> {
             }
             found.needs_help = found.needs_help.or(self.if_alone(index));
             let elapsed = Duration::from_micros(shared.micros(now).saturating_sub(since_us));
-            self.report(index, elapsed, pace != Pace::Sleeps);
-        }
-    }
-
-    /// The number that the program knows this worker by: for a spare, that of the worker it stands in for.
-    fn number_of(&self, index: usize) -> usize {
-        match index.checked_sub(self.shared.workers()) {
-            Some(spare) => self.shared.spares.stands_for(spare),
-            None => index,
+            if elapsed >= shared.config.stuck_after && !seen.reported {
+                self.seen[index].reported = true;
+                let stuck = Stuck { index, begun, elapsed, burns: pace != Pace::Sleeps };
+                self.reporter.report(self.bell, shared, stuck);
+            }
         }
     }
 
@@ -193,24 +192,7 @@ impl<'a> Looker<'a> {
         let spares = &self.shared.spares;
         let has_stand_in =
             (0..spares.used()).any(|spare| spares.is_at_work(spare) && spares.stands_for(spare) == index);
-        (!has_stand_in).then(|| self.number_of(index))
-    }
-
-    /// Tells the program, once, of a poll that takes too long.
-    fn report(&mut self, index: usize, elapsed: Duration, burns: bool) {
-        let config = &self.shared.config;
-        let Some(hook) = config.hooks.stuck.as_ref().filter(|_| elapsed >= config.stuck_after) else {
-            return;
-        };
-        if std::mem::replace(&mut self.seen[index].reported, true) {
-            return;
-        }
-        let polling = &self.shared.shard(index).polling;
-        if let Some((id, spawned_at)) = polling.task_of(self.seen[index].begun) {
-            let worker = self.number_of(index);
-            let stuck = StuckTask { id, spawned_at, worker, elapsed, burns };
-            self.bell.contain(|| hook(&stuck));
-        }
+        (!has_stand_in).then(|| self.shared.number_of(index))
     }
 
     /// Begins a spare, or sends one away.

@@ -27,12 +27,13 @@
 //!
 //! If H2 is first, S3 finds the seat free; if S2 is first, H3 sees the bit. Model: `nobody_sleeps_beside_an_empty_seat`.
 //!
-//! `looker` is what the thread does; here is how it is started, woken and ended.
+//! `looker` is what the thread does, `report` what it tells the program; here is how it is started, woken and ended.
 //!
 //! Code of the program's that runs here, hooks and the wakers of timers, finds itself inside the runtime. It may panic and block. Tests:
 //! `tests/it/hostile.rs`.
 
 mod looker;
+mod report;
 
 use crate::runtime::Handle;
 use looker::Looker;
@@ -42,6 +43,9 @@ use nezumi_prim::sync::atomic::{AtomicBool, Ordering};
 use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+
+/// The stack of its thread. A hook that writes a backtrace down needs more than the watch itself.
+const STACK_BYTES: usize = if cfg!(feature = "taskdump") { 2 * 1024 * 1024 } else { 128 * 1024 };
 
 /// The watch of one runtime.
 #[derive(Debug)]
@@ -78,7 +82,7 @@ impl Watch {
         }
         let bell = Arc::clone(&self.bell);
         let handle = handle.clone();
-        let thread = std::thread::Builder::new().name("nezumi-watch".into()).stack_size(128 * 1024).spawn(
+        let thread = std::thread::Builder::new().name("nezumi-watch".into()).stack_size(STACK_BYTES).spawn(
             move || {
                 // The program's code that runs here would else have run on a worker.
                 let _inside = handle.enter();

@@ -1,0 +1,268 @@
+//! The names of frames.
+//!
+//! Called by `trace`, when somebody reads one. What is left out here: the frames through which a scheduler polls a task, so that a stack begins with the task's own
+//! future.
+
+use super::trace::{Frame, Stack};
+use std::ffi::c_void;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+
+/// One stack, with names. From [`Trace::resolve_backtraces`](super::Trace::resolve_backtraces).
+#[derive(Clone, Debug)]
+pub struct Backtrace {
+    frames: Box<[BacktraceFrame]>,
+}
+
+/// A frame of a stack.
+#[derive(Clone, Debug)]
+pub struct BacktraceFrame {
+    frame: Frame,
+    symbols: Box<[BacktraceSymbol]>,
+}
+
+/// A function in whose code a frame is. One frame is in several where some have been inlined.
+#[derive(Clone, Debug, Default)]
+pub struct BacktraceSymbol {
+    name: Option<Box<[u8]>>,
+    name_demangled: Option<Box<str>>,
+    /// `name_demangled` without what only tells compilations apart.
+    name_short: Option<Box<str>>,
+    addr: Option<usize>,
+    filename: Option<PathBuf>,
+    lineno: Option<u32>,
+    colno: Option<u32>,
+}
+
+impl Backtrace {
+    pub(super) fn of(stack: &Stack) -> Self {
+        let mut frames: Vec<_> = stack.frames.iter().copied().map(BacktraceFrame::of).collect();
+        if !stack.is_rooted {
+            leave_out_scheduler(&mut frames);
+        }
+        Self { frames: frames.into() }
+    }
+
+    /// Its frames, innermost first.
+    pub fn frames(&self) -> impl Iterator<Item = &BacktraceFrame> {
+        self.frames.iter()
+    }
+}
+
+impl BacktraceFrame {
+    fn of(frame: Frame) -> Self {
+        Self { frame, symbols: symbols_at(frame.ip).into() }
+    }
+
+    /// The address at which its code goes on when it is returned to.
+    #[must_use]
+    pub fn ip(&self) -> *mut c_void {
+        ptr::without_provenance_mut(self.frame.ip)
+    }
+
+    /// Where its function begins.
+    #[must_use]
+    pub fn symbol_address(&self) -> *mut c_void {
+        ptr::without_provenance_mut(self.frame.function)
+    }
+
+    /// The functions it is in: the one that was inlined innermost first, the one that stands on the stack last.
+    pub fn symbols(&self) -> impl Iterator<Item = &BacktraceSymbol> {
+        self.symbols.iter()
+    }
+
+    pub(super) fn symbols_outwards_in(&self) -> impl Iterator<Item = &BacktraceSymbol> {
+        self.symbols.iter().rev()
+    }
+
+    /// Whether one of its functions is in one of these places.
+    fn is_in(&self, places: &[Place]) -> bool {
+        self.symbols.iter().any(|symbol| places.iter().any(|place| place.has(symbol)))
+    }
+}
+
+impl BacktraceSymbol {
+    /// Its name as the linker knows it.
+    #[must_use]
+    pub fn name_raw(&self) -> Option<&[u8]> {
+        self.name.as_deref()
+    }
+
+    /// Its name as it is written in the source.
+    #[must_use]
+    pub fn name_demangled(&self) -> Option<&str> {
+        self.name_demangled.as_deref()
+    }
+
+    /// Where its code begins.
+    #[must_use]
+    pub fn addr(&self) -> Option<*mut c_void> {
+        self.addr.map(ptr::without_provenance_mut)
+    }
+
+    /// The file it is written in. `None` without debug information, as for line and column.
+    #[must_use]
+    pub fn filename(&self) -> Option<&Path> {
+        self.filename.as_deref()
+    }
+
+    /// The line, counted from 1, at which the frame is.
+    #[must_use]
+    pub fn lineno(&self) -> Option<u32> {
+        self.lineno
+    }
+
+    /// The column, counted from 1.
+    #[must_use]
+    pub fn colno(&self) -> Option<u32> {
+        self.colno
+    }
+}
+
+/// Its name and its place: `program::serve at src/main.rs:12:34`.
+impl fmt::Display for BacktraceSymbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name_short {
+            // That it is an `async fn`, or a closure, is of no help here.
+            Some(name) => {
+                let mut name: &str = name;
+                while let Some(shorter) = without_closure(name) {
+                    name = shorter;
+                }
+                f.write_str(name)?;
+            }
+            None => f.write_str("<unknown>")?,
+        }
+        if let Some(file) = &self.filename {
+            write!(f, " at {}", file.display())?;
+            if let Some(line) = self.lineno {
+                write!(f, ":{line}")?;
+                if let Some(column) = self.colno {
+                    write!(f, ":{column}")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Without a closure at its end: both ways of writing them.
+fn without_closure(name: &str) -> Option<&str> {
+    let (outer, last) = name.rsplit_once("::")?;
+    (last.starts_with("{{closure") || last.starts_with("{closure#")).then_some(outer)
+}
+
+/// A part of the source, by how the names of its functions begin, and by crate and file: names may be missing, and with little debug information they are
+/// cut short.
+#[derive(Clone, Copy)]
+struct Place {
+    name: &'static str,
+    of_crate: &'static str,
+    file: &'static str,
+}
+
+impl Place {
+    const fn new(name: &'static str, of_crate: &'static str, file: &'static str) -> Self {
+        Self { name, of_crate, file }
+    }
+
+    fn has(&self, symbol: &BacktraceSymbol) -> bool {
+        let name = symbol.name_short.as_deref().unwrap_or_default();
+        name.trim_start_matches('<').starts_with(self.name)
+            || symbol.filename.as_ref().and_then(|file| file.to_str()).is_some_and(|file| {
+                file.split_once(self.of_crate).is_some_and(|(_, rest)| rest.contains(self.file))
+            })
+    }
+}
+
+/// Where tasks are polled.
+const POLLS: &[Place] = &[Place::new("nezumi_core::task::run::", "nezumi-core", "src/task/run.rs")];
+/// What may stand between that and the task's future: catching of panics, cells, closures.
+const BETWEEN: &[Place] = &[
+    POLLS[0],
+    Place::new("std::panic", "library", "std/src/panic"),
+    Place::new("core::panic", "library", "core/src/panic"),
+    Place::new("core::ops::function", "library", "core/src/ops/function.rs"),
+    Place::new("__rust_try", "library", "std/src/panicking.rs"),
+    Place::new("nezumi_prim::cell", "nezumi-prim", "src/cell.rs"),
+];
+
+/// Cuts off what is further out than the future of the task whose poll was the outermost.
+fn leave_out_scheduler(frames: &mut Vec<BacktraceFrame>) {
+    let Some(outermost) = frames.iter().rposition(|frame| frame.is_in(POLLS)) else { return };
+    let begin = frames[..outermost].iter().rposition(|frame| !frame.is_in(BETWEEN)).map_or(0, |at| at + 1);
+    frames.truncate(begin);
+}
+
+#[cfg(feature = "taskdump")]
+fn symbols_at(ip: usize) -> Vec<BacktraceSymbol> {
+    let mut symbols = Vec::new();
+    backtrace::resolve(ptr::without_provenance_mut(ip), |symbol| {
+        let name = symbol.name();
+        symbols.push(BacktraceSymbol {
+            name: name.as_ref().map(|name| name.as_bytes().into()),
+            name_demangled: name.as_ref().map(|name| name.to_string().into()),
+            name_short: name.as_ref().map(|name| format!("{name:#}").into()),
+            addr: symbol.addr().map(|addr| addr.addr()),
+            filename: symbol.filename().map(Into::into),
+            lineno: symbol.lineno(),
+            colno: symbol.colno(),
+        });
+    });
+    symbols
+}
+
+#[cfg(not(feature = "taskdump"))]
+fn symbols_at(_ip: usize) -> Vec<BacktraceSymbol> {
+    Vec::new()
+}
+
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests {
+    use super::*;
+
+    fn frame(name: &str) -> BacktraceFrame {
+        let symbol = BacktraceSymbol { name_short: Some(name.into()), ..BacktraceSymbol::default() };
+        BacktraceFrame { frame: Frame { ip: 0, function: 0 }, symbols: [symbol].into() }
+    }
+
+    #[test]
+    fn a_symbol_is_shown_by_its_name_and_place_and_not_as_a_closure() {
+        let mut symbol = BacktraceSymbol {
+            name_short: Some("a::b::{{closure}}::{{closure}}".into()),
+            filename: Some("src/a.rs".into()),
+            lineno: Some(3),
+            ..BacktraceSymbol::default()
+        };
+        assert_eq!(symbol.to_string(), "a::b at src/a.rs:3");
+        symbol.name_short = Some("a::b::{closure#0}".into());
+        symbol.filename = None;
+        assert_eq!(symbol.to_string(), "a::b");
+        assert_eq!(BacktraceSymbol::default().to_string(), "<unknown>");
+    }
+
+    #[test]
+    fn what_is_further_out_than_the_outermost_task_is_left_out() {
+        // The inner task is one of a `LocalSet` that the outer one polls.
+        let names = [
+            "leaf",
+            "inner",
+            "nezumi_core::task::run::poll",
+            "nezumi_core::spawn::local_set",
+            "outer",
+            "core::ops::function::FnOnce::call_once",
+            "nezumi_core::task::run::poll_future",
+            "std::panicking::try",
+            "nezumi_core::task::run::poll",
+            "worker",
+            "main",
+        ];
+        let mut frames: Vec<_> = names.into_iter().map(frame).collect();
+        leave_out_scheduler(&mut frames);
+        assert_eq!(frames.len(), 5);
+        let mut frames: Vec<_> = ["leaf", "main"].into_iter().map(frame).collect();
+        leave_out_scheduler(&mut frames);
+        assert_eq!(frames.len(), 2, "not in a task");
+    }
+}
