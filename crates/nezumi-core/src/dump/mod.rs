@@ -17,6 +17,9 @@
 //!
 //! Tests: in these modules, and `tests/it/dump.rs`.
 
+// No thread makes dumps under a model.
+#![cfg_attr(any(nezumi_loom, nezumi_shuttle), allow(dead_code, unused_imports))]
+
 mod grace;
 #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
 mod make;

@@ -54,6 +54,7 @@ impl Sight {
     }
 
     /// Since when the worker has been seen in the poll with this number, if it was.
+    #[cfg_attr(any(nezumi_loom, nezumi_shuttle), allow(dead_code))]
     pub(super) fn since(&self, begun: u64) -> Option<u64> {
         let seen = self.0.load(Ordering::Relaxed);
         (seen != NOTHING && seen >> TIME_BITS == pack(begun, 0) >> TIME_BITS).then_some(seen & TIME)

@@ -8,6 +8,8 @@
 //!
 //! Tests: `tests/it/dump.rs`.
 
+#![cfg_attr(any(nezumi_loom, nezumi_shuttle), allow(dead_code))]
+
 use super::shared::Shared;
 use crate::dump::{Grace, Refused};
 use crate::task::{Id, Runnable};

@@ -172,6 +172,7 @@ impl Shared {
     }
 
     /// All of them, also those of spares that never were at work, and those of outside threads.
+    #[cfg_attr(any(nezumi_loom, nezumi_shuttle), allow(dead_code))]
     pub(super) fn all_shards(&self) -> impl Iterator<Item = &Shard> {
         self.shards.iter().map(|shard| &**shard)
     }

@@ -160,6 +160,7 @@ impl Snapshot {
         self.has(RUNNING)
     }
 
+    #[cfg_attr(any(nezumi_loom, nezumi_shuttle), allow(dead_code))]
     pub(crate) fn is_notified(self) -> bool {
         self.has(NOTIFIED)
     }

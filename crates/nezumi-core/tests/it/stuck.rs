@@ -198,6 +198,6 @@ fn a_runtime_ends_while_a_stack_is_on_its_way() {
         thread::sleep(Duration::from_millis(10 + round));
         rt.shutdown_background();
         // Ends when the hook is gone, and with it the watch.
-        drop(reported.into_iter().count());
+        assert!(reported.into_iter().count() <= 1);
     }
 }

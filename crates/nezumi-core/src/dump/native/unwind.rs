@@ -201,7 +201,7 @@ unsafe fn object_with(info: &libc::dl_phdr_info, code: u64) -> Option<Option<Obj
         // SAFETY: the caller's promise.
         false => unsafe { slice::from_raw_parts(info.dlpi_phdr, usize::from(info.dlpi_phnum)) },
     };
-    let base = info.dlpi_addr as u64;
+    let base = info.dlpi_addr;
     let range = |header: &libc::Elf64_Phdr| {
         let from = base.wrapping_add(header.p_vaddr);
         from..from.wrapping_add(header.p_memsz)
