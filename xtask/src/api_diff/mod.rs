@@ -56,8 +56,13 @@ struct Difference {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let theirs = walk::surface(&rustdoc::upstream(&options.features, options.unstable)?, "tokio")?;
-    let ours = walk::surface(&rustdoc::ours(&options.features)?, "nezumi")?;
+    let mut features = options.features.clone();
+    // Tokio has dumps on Linux only.
+    if options.unstable && cfg!(target_os = "linux") {
+        features += ",taskdump";
+    }
+    let theirs = walk::surface(&rustdoc::upstream(&features, options.unstable)?, "tokio")?;
+    let ours = walk::surface(&rustdoc::ours(&features)?, "nezumi")?;
     let report = compare(&theirs, &ours, &accepted()?);
     print(&report);
     if let Some(file) = &options.json {

@@ -14,6 +14,7 @@ use crate::scheduler::roll::{CurrentPoll, Doing, Present};
 use crate::task::{Id, Runnable};
 use nezumi_prim::sync::Mutex as Lock;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +22,8 @@ use std::time::Duration;
 pub(crate) struct Dumps {
     /// Held by the thread that makes one.
     pub(super) making: Lock<()>,
+    /// Whether there is a session: all that is looked at by polls that others than a dump want to see.
+    is_open: AtomicBool,
     session: Lock<Option<Arc<Session>>>,
 }
 
@@ -101,22 +104,28 @@ impl Task {
 
 impl Dumps {
     pub(crate) fn new() -> Self {
-        Self { making: Lock::new(()), session: Lock::new(None) }
+        Self { making: Lock::new(()), is_open: AtomicBool::new(false), session: Lock::new(None) }
     }
 
     pub(super) fn open(&self) -> Arc<Session> {
         let tasks = Tasks { by_id: BTreeMap::new(), is_open_to_all: true, settled: 0 };
         let session = Arc::new(Session { tasks: Mutex::new(tasks), changed: Condvar::new() });
         *self.session.lock() = Some(Arc::clone(&session));
+        // Relaxed: who sees it takes the lock; who does not yet only polls untraced.
+        self.is_open.store(true, Ordering::Relaxed);
         session
     }
 
     pub(super) fn close(&self) {
+        self.is_open.store(false, Ordering::Relaxed);
         *self.session.lock() = None;
     }
 
     /// Polls a task, and traces it if a dump is being made that wants it.
     pub(crate) fn poll(&self, id: Id, runnable: Runnable) {
+        if !self.is_open.load(Ordering::Relaxed) {
+            return runnable.run();
+        }
         let session = self.session.lock().clone();
         match session.filter(|session| session.wants(id)) {
             None => runnable.run(),

@@ -116,6 +116,8 @@ impl Polling {
     /// This thread is the worker no more; the next one may be on its way.
     pub(super) fn is_left(&self) {
         self.is_driven.store(false, Ordering::Relaxed);
+        // Whoever is it next has not polled that task.
+        self.runs(ptr::null());
     }
 
     /// Whether a thread is the worker. One that is on its way to be is late at most, not stuck.

@@ -69,7 +69,7 @@ pub(super) fn frames(sample: &Sample, outermost: usize) -> Vec<Frame> {
         let step = step(code, &registers, sample, &mut context);
         let function = step.as_ref().map_or(0, |step| step.function);
         // As if the innermost had called, too: whoever looks for the name goes one back.
-        frames.push(Frame { ip: code as usize + 1, function: function as usize });
+        frames.push(Frame { ip: (code as usize).wrapping_add(1), function: function as usize });
         let Some(next) = step else { break };
         let (Some(before), Some(now)) = (registers[STACK_POINTER], next.registers[STACK_POINTER]) else {
             break;
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn nonsense_ends_it() {
-        for value in [0, 1, u64::MAX, 0x1000] {
+        for value in [0, 1, u64::MAX, u64::MAX - 7, 0x1000] {
             let frames = frames(&sample([value; REGISTERS], 0x1000, &[value; 16]), usize::MAX);
             assert!(frames.len() <= 2);
         }
