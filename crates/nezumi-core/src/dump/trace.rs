@@ -87,7 +87,7 @@ impl Trace {
     }
 
     /// The stacks, with names and places in the source: one for each future of the runtime at which the poll came to its end, as in a
-    /// [`join!`](crate#) that waits for several.
+    /// `join!` that waits for several.
     #[must_use]
     pub fn resolve_backtraces(&self) -> Vec<Backtrace> {
         self.stacks.iter().map(Backtrace::of).collect()
