@@ -10,6 +10,7 @@ mod features;
 mod lock_check;
 mod loom;
 mod miri;
+mod mutate;
 mod proof;
 mod shell;
 mod stress;
@@ -22,6 +23,8 @@ use std::process::ExitCode;
 enum Command {
     /// Runs the models of the lock-free structures under loom.
     Loom(loom::Options),
+    /// Weakens each memory ordering, one at a time, and runs the models, which must notice. Hours; a structure takes minutes.
+    MutateOrderings(mutate::Options),
     /// Runs unit tests under Miri.
     Miri(miri::Options),
     /// Runs the published tests of Tokio and its companions on Nezumi.
@@ -47,6 +50,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Loom(options) => loom::run(&options),
+        Command::MutateOrderings(options) => mutate::run(&options),
         Command::Miri(options) => miri::run(&options),
         Command::Conformance(options) => conformance::run(&options),
         Command::ApiDiff(options) => api_diff::run(&options),

@@ -33,6 +33,12 @@ pub(super) fn end_worker(worker: &Worker) {
     let shared = worker.shared();
     // What it did since its last look was work, too; and a worker that was built counts as having been busy.
     worker.upkeep.measure(worker);
+    let counters = shard.counters();
+    if counters.parked.get() == 0 {
+        // One whose thread came only for the end finds nothing to do, as Tokio's does: there it parks before it looks whether that is all.
+        counters.parked.add(1);
+        counters.parked_unparked.add(2);
+    }
     if worker.searching.replace(false) {
         // Whatever was pushed and trusted this searcher is cancelled with the rest.
         let _ = shared.idle.stop_searching();

@@ -200,3 +200,16 @@ fn workers_leave_also_when_the_builder_has_no_driver() {
     rt.block_on(async { spawn(async {}).await.unwrap() });
     drop(rt);
 }
+
+/// Whether its thread came in time to sleep, or only to be told that all is over: programs, and Tokio's tests, count on one.
+#[test]
+fn every_worker_has_parked_by_the_end() {
+    for _ in 0..50 {
+        let rt = crate::support::runtime(4);
+        let metrics = rt.metrics();
+        drop(rt);
+        let parks: Vec<_> =
+            (0..4).map(|i| (metrics.worker_park_count(i), metrics.worker_park_unpark_count(i))).collect();
+        assert!(parks.iter().all(|&(parked, both)| parked >= 1 && both >= 2 && both % 2 == 0), "{parks:?}");
+    }
+}
