@@ -77,6 +77,10 @@ fn make(shared: &Shared) -> Dump {
         if call(shared, |present| session.expect(present, TAKES_STACKS)).is_none() {
             return Dump::new(Vec::new());
         }
+        if TAKES_STACKS && shared.is_multi_thread() {
+            // They share the polls. Tokio's dumps wake all of them as well, which hooks may see.
+            shared.wake_all();
+        }
         wait(shared, &session, began);
     }
     let tasks = session.take().into_values();

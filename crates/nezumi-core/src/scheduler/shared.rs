@@ -225,6 +225,12 @@ impl Shared {
         self.shard(worker).bed.wake(self.driver.as_ref());
     }
 
+    /// Ends the sleep of all workers.
+    #[cfg_attr(any(nezumi_loom, nezumi_shuttle), allow(dead_code))]
+    pub(crate) fn wake_all(&self) {
+        (0..self.crew()).for_each(|worker| self.wake(worker));
+    }
+
     /// Something became runnable that a sleeper could take.
     #[inline]
     pub(super) fn notify(&self) {
