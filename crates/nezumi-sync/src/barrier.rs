@@ -20,6 +20,7 @@
 use crate::Notify;
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
+use nezumi_trace::Resource;
 use nezumi_wake::coop::cooperative;
 use std::fmt;
 
@@ -51,6 +52,7 @@ use std::fmt;
 /// # }
 /// ```
 pub struct Barrier {
+    resource: Resource,
     /// How many there are in a round; never 0.
     n: usize,
     arrived: Mutex<usize>,
@@ -69,7 +71,14 @@ impl Barrier {
     /// Makes a barrier that opens whenever `n` tasks have come. A barrier for 0 is one for 1: it never makes anybody wait.
     #[track_caller]
     pub fn new(n: usize) -> Barrier {
-        Self { n: n.max(1), arrived: Mutex::new(0), generation: AtomicUsize::new(0), passed: Notify::new() }
+        let resource = Resource::barrier(n.max(1));
+        Self {
+            resource,
+            n: n.max(1),
+            arrived: Mutex::new(0),
+            generation: AtomicUsize::new(0),
+            passed: Notify::new(),
+        }
     }
 
     /// Waits until all have come. For one of them, the last to come, [`is_leader`](BarrierWaitResult::is_leader) is true of the
@@ -80,10 +89,16 @@ impl Barrier {
     /// This is not cancel safe: a task has come when the future is first polled, and counts even if the future is then
     /// dropped.
     pub async fn wait(&self) -> BarrierWaitResult {
+        self.resource.operation("Barrier::wait", "poll", || self.come()).await
+    }
+
+    async fn come(&self) -> BarrierWaitResult {
         let Some(generation) = self.arrive() else {
             self.passed.notify_waiters();
+            self.resource.arrived(true);
             return BarrierWaitResult(true);
         };
+        self.resource.arrived(false);
         loop {
             let passed = self.passed.notified();
             if self.is_over(generation) {

@@ -42,6 +42,7 @@ use crate::wakers::{Batches, WakerSlot};
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use nezumi_prim::sync::{Mutex, MutexGuard};
 use nezumi_queue::list::{Link, LinkedList, Links};
+use nezumi_trace::{Granted, Slot, Waiting};
 use nezumi_wake::{block_on, coop, entered};
 use pin_project_lite::pin_project;
 use std::error::Error;
@@ -49,7 +50,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 const CLOSED: usize = 0b01;
 const WAITERS: usize = 0b10;
@@ -57,6 +58,8 @@ const SHIFT: u32 = 2;
 
 /// The semaphore under all others.
 pub(crate) struct Semaphore {
+    /// For subscribers of `tracing`, who are told under no lock, of permits that come before they are there, of those that go when they are gone; empty without that feature.
+    pub(crate) trace: nezumi_trace::Permits,
     /// `permits << SHIFT | WAITERS | CLOSED`.
     word: AtomicUsize,
     queue: Mutex<LinkedList<Waiter>>,
@@ -88,15 +91,31 @@ impl Semaphore {
                 permits <= Self::MAX_PERMITS,
                 "a semaphore may not have more than MAX_PERMITS permits (usize::MAX >> 3)"
             );
-            Self { word: AtomicUsize::new(permits << SHIFT), queue: Mutex::new(LinkedList::new()) }
+            Self {
+                trace: nezumi_trace::Permits::none(),
+                word: AtomicUsize::new(permits << SHIFT),
+                queue: Mutex::new(LinkedList::new()),
+            }
         }
     }
 
     const_fn! {
         /// A semaphore without permits that is closed from the start.
         pub(crate) fn new_closed() -> Self {
-            Self { word: AtomicUsize::new(CLOSED), queue: Mutex::new(LinkedList::new()) }
+            Self {
+                trace: nezumi_trace::Permits::none(),
+                word: AtomicUsize::new(CLOSED),
+                queue: Mutex::new(LinkedList::new()),
+            }
         }
+    }
+
+    /// A semaphore that subscribers of `tracing` are told of.
+    #[track_caller]
+    pub(crate) fn traced(permits: usize, trace: nezumi_trace::Permits) -> Self {
+        let mut semaphore = Self::new(permits);
+        semaphore.trace = trace;
+        semaphore
     }
 
     /// How many permits a newcomer could have. None while others wait: what there is then is theirs.
@@ -117,7 +136,27 @@ impl Semaphore {
     #[track_caller]
     pub(crate) fn try_acquire(&self, permits: usize) -> Result<(), TryAcquireError> {
         assert_in_range(permits);
-        self.take(permits)
+        self.take(permits)?;
+        self.telling(permits, || self.trace.taken(permits));
+        Ok(())
+    }
+
+    /// Tells that permits were taken, by `tell`. They go back if that panics.
+    #[inline]
+    fn telling(&self, permits: usize, tell: impl FnOnce()) {
+        struct GiveBack<'a>(&'a Semaphore, usize);
+
+        impl Drop for GiveBack<'_> {
+            fn drop(&mut self) {
+                self.0.put_back(self.1);
+            }
+        }
+
+        if nezumi_trace::IS_ON {
+            let give_back = GiveBack(self, permits);
+            tell();
+            std::mem::forget(give_back);
+        }
     }
 
     #[inline]
@@ -148,7 +187,8 @@ impl Semaphore {
     #[track_caller]
     pub(crate) fn acquire(&self, permits: usize) -> Acquire<'_> {
         assert_in_range(permits);
-        Acquire { semaphore: self, queued: false, waiter: Waiter::new(permits) }
+        let waiting = self.trace.acquire(permits);
+        Acquire { semaphore: self, queued: false, waiting, waiter: Waiter::new(permits) }
     }
 
     /// [`acquire`](Self::acquire) for a thread that may block.
@@ -167,9 +207,38 @@ impl Semaphore {
     #[inline]
     #[track_caller]
     pub(crate) fn release(&self, permits: usize) {
-        if permits == 0 {
-            return;
+        self.release_telling(permits, || {});
+    }
+
+    /// The same. Subscribers of `tracing` are told by `tell` before it, so that whatever they are told of those who take the
+    /// permits comes after.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn release_telling(&self, permits: usize, tell: impl FnOnce()) {
+        struct PutBack<'a>(&'a Semaphore, usize);
+
+        impl Drop for PutBack<'_> {
+            fn drop(&mut self) {
+                self.0.put_back(self.1);
+            }
         }
+
+        if permits == 0 {
+            return tell();
+        }
+        if nezumi_trace::IS_ON {
+            // Also when telling panics.
+            let put_back = PutBack(self, permits);
+            tell();
+            self.trace.added(permits);
+            std::mem::forget(put_back);
+        }
+        self.put_back(permits);
+    }
+
+    #[inline]
+    #[track_caller]
+    fn put_back(&self, permits: usize) {
         assert!(
             permits <= Self::MAX_PERMITS,
             "cannot add more than MAX_PERMITS permits ({})",
@@ -199,7 +268,10 @@ impl Semaphore {
             let rest = word - (taken << SHIFT);
             // Acquire: as in `take`.
             match self.word.compare_exchange_weak(word, rest, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return taken,
+                Ok(_) => {
+                    self.trace.taken(taken);
+                    return taken;
+                }
                 Err(seen) => word = seen,
             }
         }
@@ -208,6 +280,7 @@ impl Semaphore {
     /// Refuses all who wait and all who come. Permits that are out can still be released.
     pub(crate) fn close(&self) {
         let mut wakers = Batches::new();
+        let mut of_head = 0;
         let mut queue = self.queue.lock();
         // From here on nobody joins the queue (`enqueue` looks under the lock), so the loop ends. Release: pairs with the
         // Acquire in `is_closed` and `take`. Acquire: as in `grant`, for the head's share.
@@ -216,6 +289,7 @@ impl Semaphore {
             // SAFETY: it is linked and the lock is held, so its future has not freed it.
             let head = unsafe { head.as_ref() };
             let share = head.permits.min(word >> SHIFT);
+            of_head = share;
             if share > 0 {
                 // Relaxed: what it held goes on by the share. WAITERS is set: others only add to the word.
                 self.word.fetch_sub(share << SHIFT, Ordering::Relaxed);
@@ -239,7 +313,11 @@ impl Semaphore {
             }
             drop(queue);
             if emptied {
-                return wakers.wake_last();
+                wakers.wake_last();
+                if of_head > 0 {
+                    self.trace.taken(of_head);
+                }
+                return;
             }
             wakers.wake();
             queue = self.queue.lock();
@@ -251,12 +329,14 @@ impl Semaphore {
     #[track_caller]
     fn serve<'a>(&'a self, mut queue: MutexGuard<'a, LinkedList<Waiter>>, mut in_hand: usize) {
         let mut wakers = Batches::new();
+        let mut granted = Granted::new();
         loop {
-            let (before, served_all) = self.grant(&mut queue, in_hand, &mut wakers);
+            let (before, served_all) = self.grant(&mut queue, in_hand, &mut wakers, &mut granted);
             drop(queue);
             if served_all {
                 wakers.wake_last();
-                return assert_no_overflow(before, in_hand);
+                assert_no_overflow(before, in_hand);
+                return self.trace.served(granted);
             }
             in_hand = 0;
             wakers.wake();
@@ -266,7 +346,13 @@ impl Semaphore {
 
     /// Grants to the heads while the permits last and `wakers` has room. Returns the word as it was, and whether all are
     /// served who can be.
-    fn grant(&self, queue: &mut LinkedList<Waiter>, in_hand: usize, wakers: &mut Batches) -> (usize, bool) {
+    fn grant(
+        &self,
+        queue: &mut LinkedList<Waiter>,
+        in_hand: usize,
+        wakers: &mut Batches,
+        granted: &mut Granted,
+    ) -> (usize, bool) {
         // Acquire: pairs with the Release of every releaser whose permits we pass on.
         let word = self.word.load(Ordering::Acquire);
         let mut left = (word >> SHIFT) + in_hand;
@@ -284,7 +370,10 @@ impl Semaphore {
             left -= waiter.permits;
             queue.pop_front();
             // SAFETY: the lock is held.
-            wakers.push(unsafe { waiter.waker.take() });
+            unsafe {
+                wakers.push(waiter.waker.take());
+                granted.push(&waiter.slot, waiter.permits);
+            }
             // The last touch: the future may free the node at once. Release: pairs with the Acquire in `share`; hands on what
             // the releasers wrote.
             waiter.share.store(waiter.permits, Ordering::Release);
@@ -304,9 +393,16 @@ impl Semaphore {
 
     /// Joins the queue, unless the permits can be had by now.
     #[cold]
-    fn enqueue(&self, waiter: Pin<&Waiter>, cx: &Context<'_>) -> Poll<Result<(), AcquireError>> {
+    fn enqueue(
+        &self,
+        waiter: Pin<&Waiter>,
+        waiting: &Waiting,
+        cx: &Context<'_>,
+    ) -> Poll<Result<(), AcquireError>> {
         // Before the lock: to clone is to run the user's code. Declared first, so that it is dropped after the lock, too.
         let waker = cx.waker().clone();
+        // SAFETY: a waiter is shared from the moment on when it is queued, which it has never been.
+        unsafe { waiter.slot.keep(waiting) };
         let mut queue = self.queue.lock();
         let need = waiter.permits << SHIFT;
         // Relaxed: CLOSED and WAITERS are set under the lock, which orders them.
@@ -451,6 +547,7 @@ struct Waiter {
     /// How many it was given when it was taken out of the queue: all, or fewer by `close`. 0 until then.
     share: AtomicUsize,
     waker: WakerSlot,
+    slot: Slot,
 }
 
 // SAFETY: `links` is a field of the type `Links`, which only the list touches.
@@ -461,7 +558,13 @@ unsafe impl Link for Waiter {
 impl Waiter {
     #[inline]
     fn new(permits: usize) -> Self {
-        Self { links: Links::new(), permits, share: AtomicUsize::new(0), waker: WakerSlot::new() }
+        Self {
+            links: Links::new(),
+            permits,
+            share: AtomicUsize::new(0),
+            waker: WakerSlot::new(),
+            slot: Slot::new(),
+        }
     }
 
     fn share(&self) -> usize {
@@ -482,6 +585,7 @@ pin_project! {
         semaphore: &'a Semaphore,
         // Whether the waiter has joined the queue and has not yet told the caller that it was granted.
         queued: bool,
+        waiting: Waiting,
         #[pin]
         waiter: Waiter,
     }
@@ -512,29 +616,57 @@ impl Future for Acquire<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let waiter = this.waiter.as_ref();
-        let result = if *this.queued {
-            ready!(this.semaphore.poll_queued(waiter, cx))
+        let trace = &this.semaphore.trace;
+        let inside = trace.enter(this.waiting);
+        let was_queued = *this.queued;
+        let result = if was_queued {
+            match this.semaphore.poll_queued(waiter, cx) {
+                Poll::Ready(result) => result,
+                Poll::Pending => {
+                    trace.polled(false);
+                    return Poll::Pending;
+                }
+            }
         } else {
             match this.semaphore.take(waiter.permits) {
                 Ok(()) => Ok(()),
                 Err(TryAcquireError::Closed) => Err(AcquireError(())),
-                Err(TryAcquireError::NoPermits) => match this.semaphore.enqueue(waiter, cx) {
+                Err(TryAcquireError::NoPermits) => match this.semaphore.enqueue(waiter, this.waiting, cx) {
                     Poll::Ready(result) => result,
                     Poll::Pending => {
                         *this.queued = true;
+                        trace.taken(0);
+                        trace.polled(false);
                         return Poll::Pending;
                     }
                 },
             }
         };
+        let taken = result.is_ok() && !was_queued;
         let Poll::Ready(coop) = coop::poll_proceed(cx) else {
             if result.is_ok() && waiter.permits > 0 {
                 // As if it had been queued and granted: they are told of the next time, or go back.
                 waiter.share.store(waiter.permits, Ordering::Relaxed);
                 *this.queued = true;
             }
+            if taken {
+                trace.taken(waiter.permits);
+                trace.obtained(waiter.permits);
+            }
+            trace.polled(false);
             return Poll::Pending;
         };
+        if taken {
+            this.semaphore.telling(waiter.permits, || {
+                trace.taken(waiter.permits);
+                trace.obtained(waiter.permits);
+                trace.polled(true);
+                inside.leave();
+            });
+        } else {
+            trace.polled(true);
+            inside.leave();
+        }
         if result.is_ok() {
             // The permits are the caller's now.
             *this.queued = false;

@@ -82,7 +82,8 @@ impl<T: ?Sized> Mutex<T> {
     where
         T: Sized,
     {
-        Self { permit: Semaphore::new(1), value: UnsafeCell::new(t) }
+        let permit = Semaphore::traced(1, nezumi_trace::Permits::of_mutex());
+        Self { permit, value: UnsafeCell::new(t) }
     }
 
     const_fn! {
@@ -135,8 +136,8 @@ impl<T: ?Sized> Mutex<T> {
     /// # }
     /// ```
     pub async fn lock(&self) -> MutexGuard<'_, T> {
-        granted(self.permit.acquire(1).await);
-        MutexGuard { mutex: self }
+        granted(self.permit.trace.operation("Mutex::lock", || self.permit.acquire(1)).await);
+        MutexGuard::new(self)
     }
 
     /// Blocks this thread until the lock is free. For code outside of async tasks.
@@ -163,7 +164,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn blocking_lock(&self) -> MutexGuard<'_, T> {
         self.blocking_acquire();
-        MutexGuard { mutex: self }
+        MutexGuard::new(self)
     }
 
     /// [`blocking_lock`](Self::blocking_lock), for a guard that keeps the mutex alive.
@@ -174,7 +175,7 @@ impl<T: ?Sized> Mutex<T> {
     #[track_caller]
     pub fn blocking_lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
         self.blocking_acquire();
-        OwnedMutexGuard { mutex: self }
+        OwnedMutexGuard::new(self)
     }
 
     /// [`lock`](Self::lock), for a guard that keeps the mutex alive and can be moved anywhere.
@@ -197,8 +198,8 @@ impl<T: ?Sized> Mutex<T> {
     /// # }
     /// ```
     pub async fn lock_owned(self: Arc<Self>) -> OwnedMutexGuard<T> {
-        granted(self.permit.acquire(1).await);
-        OwnedMutexGuard { mutex: self }
+        granted(self.permit.trace.operation("Mutex::lock_owned", || self.permit.acquire(1)).await);
+        OwnedMutexGuard::new(self)
     }
 
     /// Takes the lock if it is free.
@@ -219,7 +220,7 @@ impl<T: ?Sized> Mutex<T> {
     /// ```
     pub fn try_lock(&self) -> Result<MutexGuard<'_, T>, TryLockError> {
         self.try_acquire()?;
-        Ok(MutexGuard { mutex: self })
+        Ok(MutexGuard::new(self))
     }
 
     /// [`try_lock`](Self::try_lock), for a guard that keeps the mutex alive.
@@ -229,7 +230,7 @@ impl<T: ?Sized> Mutex<T> {
     /// If the lock is not free, or if others have been waiting for it.
     pub fn try_lock_owned(self: Arc<Self>) -> Result<OwnedMutexGuard<T>, TryLockError> {
         self.try_acquire()?;
-        Ok(OwnedMutexGuard { mutex: self })
+        Ok(OwnedMutexGuard::new(self))
     }
 
     /// Reaches the value without locking: `&mut` says that nobody else has the mutex.
@@ -259,8 +260,13 @@ impl<T: ?Sized> Mutex<T> {
     /// Gives the lock to the next who waits.
     #[inline]
     fn unlock(&self) {
-        self.permit.release(1);
+        unlock(&self.permit);
     }
+}
+
+#[inline]
+fn unlock(permit: &Semaphore) {
+    permit.release_telling(1, || permit.trace.locked(false));
 }
 
 impl<T> From<T> for Mutex<T> {

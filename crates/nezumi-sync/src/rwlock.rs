@@ -102,7 +102,9 @@ impl<T: ?Sized> RwLock<T> {
     {
         assert_ne!(max_reads, 0, "a RwLock may not be created with 0 readers");
         assert!(max_reads <= MAX_READERS, "a RwLock may not be created with more than {MAX_READERS} readers");
-        Self::const_with_max_readers(value, max_reads)
+        let mut lock = Self::const_with_max_readers(value, max_reads);
+        lock.permits.trace = nezumi_trace::Permits::of_rwlock(max_reads);
+        lock
     }
 
     const_fn! {
@@ -181,7 +183,8 @@ impl<T: ?Sized> RwLock<T> {
     /// # }
     /// ```
     pub async fn read(&self) -> RwLockReadGuard<'_, T> {
-        granted(self.permits.acquire(1).await);
+        let acquire = || self.permits.acquire(1);
+        granted(self.permits.trace.operation("RwLock::read", acquire).await);
         RwLockReadGuard::new(self)
     }
 
@@ -202,7 +205,8 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// Cancelled, it holds no lock, and loses its place in the queue.
     pub async fn read_owned(self: Arc<Self>) -> OwnedRwLockReadGuard<T> {
-        granted(self.permits.acquire(1).await);
+        let acquire = || self.permits.acquire(1);
+        granted(self.permits.trace.operation("RwLock::read_owned", acquire).await);
         OwnedRwLockReadGuard::new(self)
     }
 
@@ -244,8 +248,9 @@ impl<T: ?Sized> RwLock<T> {
     /// # }
     /// ```
     pub async fn write(&self) -> RwLockWriteGuard<'_, T> {
-        granted(self.permits.acquire(self.max_readers as usize).await);
-        RwLockWriteGuard { lock: self }
+        let acquire = || self.permits.acquire(self.max_readers as usize);
+        granted(self.permits.trace.operation("RwLock::write", acquire).await);
+        RwLockWriteGuard::new(self)
     }
 
     /// Blocks this thread until the value may be written. For code outside of async tasks.
@@ -256,7 +261,7 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn blocking_write(&self) -> RwLockWriteGuard<'_, T> {
         self.blocking_acquire(self.max_readers);
-        RwLockWriteGuard { lock: self }
+        RwLockWriteGuard::new(self)
     }
 
     /// [`write`](Self::write), for a guard that keeps the lock alive and can be moved anywhere.
@@ -265,8 +270,9 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// Cancelled, it holds no lock, and loses its place in the queue.
     pub async fn write_owned(self: Arc<Self>) -> OwnedRwLockWriteGuard<T> {
-        granted(self.permits.acquire(self.max_readers as usize).await);
-        OwnedRwLockWriteGuard { lock: self }
+        let acquire = || self.permits.acquire(self.max_readers as usize);
+        granted(self.permits.trace.operation("RwLock::write_owned", acquire).await);
+        OwnedRwLockWriteGuard::new(self)
     }
 
     /// Takes the lock for writing if that needs no wait.
@@ -276,7 +282,7 @@ impl<T: ?Sized> RwLock<T> {
     /// If anybody holds the lock, or has been waiting for it.
     pub fn try_write(&self) -> Result<RwLockWriteGuard<'_, T>, TryLockError> {
         self.try_acquire(self.max_readers)?;
-        Ok(RwLockWriteGuard { lock: self })
+        Ok(RwLockWriteGuard::new(self))
     }
 
     /// [`try_write`](Self::try_write), for a guard that keeps the lock alive.
@@ -286,7 +292,7 @@ impl<T: ?Sized> RwLock<T> {
     /// As [`try_write`](Self::try_write).
     pub fn try_write_owned(self: Arc<Self>) -> Result<OwnedRwLockWriteGuard<T>, TryLockError> {
         self.try_acquire(self.max_readers)?;
-        Ok(OwnedRwLockWriteGuard { lock: self })
+        Ok(OwnedRwLockWriteGuard::new(self))
     }
 
     /// Reaches the value without locking: `&mut` says that nobody else has the lock.
@@ -327,18 +333,32 @@ impl<T: ?Sized> RwLock<T> {
 
     #[inline]
     fn release_read(&self) {
-        self.permits.release(1);
+        release_read(&self.permits);
     }
 
     #[inline]
     fn release_write(&self) {
-        self.permits.release(self.max_readers as usize);
+        release_write(&self.permits, self.max_readers);
     }
 
     /// Turns the permits of a writer into that of a reader.
     fn downgrade(&self) {
-        self.permits.release(self.max_readers as usize - 1);
+        let rest = self.max_readers as usize - 1;
+        self.permits.release_telling(rest, || {
+            self.permits.trace.write_locked(false);
+            self.permits.trace.reader_came();
+        });
     }
+}
+
+#[inline]
+fn release_read(permits: &Semaphore) {
+    permits.release_telling(1, || permits.trace.reader_left());
+}
+
+#[inline]
+fn release_write(permits: &Semaphore, held: u32) {
+    permits.release_telling(held as usize, || permits.trace.write_locked(false));
 }
 
 impl<T> From<T> for RwLock<T> {

@@ -87,7 +87,8 @@ impl Semaphore {
     /// If `permits` is more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[track_caller]
     pub fn new(permits: usize) -> Self {
-        Self { permits: batch::Semaphore::new(permits) }
+        let trace = nezumi_trace::Permits::of_semaphore(permits);
+        Self { permits: batch::Semaphore::traced(permits, trace) }
     }
 
     const_fn! {
@@ -155,7 +156,8 @@ impl Semaphore {
     /// # }
     /// ```
     pub async fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.permits.acquire(1).await?;
+        let acquire = || self.permits.acquire(1);
+        self.permits.trace.acquisition("Semaphore::acquire", acquire).await?;
         Ok(SemaphorePermit::new(self, 1))
     }
 
@@ -173,7 +175,8 @@ impl Semaphore {
     ///
     /// Cancelled, it takes no permits, and loses its place in the queue.
     pub async fn acquire_many(&self, n: u32) -> Result<SemaphorePermit<'_>, AcquireError> {
-        self.permits.acquire(n as usize).await?;
+        let acquire = || self.permits.acquire(n as usize);
+        self.permits.trace.acquisition("Semaphore::acquire_many", acquire).await?;
         Ok(SemaphorePermit::new(self, n))
     }
 
@@ -252,7 +255,8 @@ impl Semaphore {
     ///
     /// Cancelled, it takes no permit, and loses its place in the queue.
     pub async fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.permits.acquire(1).await?;
+        let acquire = || self.permits.acquire(1);
+        self.permits.trace.acquisition("Semaphore::acquire_owned", acquire).await?;
         Ok(OwnedSemaphorePermit::new(self, 1))
     }
 
@@ -270,7 +274,8 @@ impl Semaphore {
     ///
     /// Cancelled, it takes no permits, and loses its place in the queue.
     pub async fn acquire_many_owned(self: Arc<Self>, n: u32) -> Result<OwnedSemaphorePermit, AcquireError> {
-        self.permits.acquire(n as usize).await?;
+        let acquire = || self.permits.acquire(n as usize);
+        self.permits.trace.acquisition("Semaphore::acquire_many_owned", acquire).await?;
         Ok(OwnedSemaphorePermit::new(self, n))
     }
 

@@ -167,7 +167,7 @@ fn held_up(cx: &mut Context<'_>, budget: Budget) -> Poll<()> {
 
 #[cold]
 fn exhausted(cx: &Context<'_>) {
-    defer::forced_yield();
+    defer::forced_yield(cx.waker());
     defer::defer(cx.waker());
 }
 

@@ -13,8 +13,8 @@ pub trait Host {
     /// Keeps `waker` and wakes it after the driver has been polled.
     fn defer(&self, waker: &Waker);
 
-    /// A task was made to yield since its budget is used up. For the metrics.
-    fn forced_yield(&self) {}
+    /// A task is made to yield since its budget is used up: `waker` will be deferred. For the metrics.
+    fn forced_yield(&self, _waker: &Waker) {}
 }
 
 thread_local! {
@@ -52,9 +52,9 @@ pub fn defer(waker: &Waker) {
     }
 }
 
-pub(crate) fn forced_yield() {
+pub(crate) fn forced_yield(waker: &Waker) {
     if let Some(host) = HOST.with(Cell::get) {
         // SAFETY: as in `defer`.
-        unsafe { host.as_ref() }.forced_yield();
+        unsafe { host.as_ref() }.forced_yield(waker);
     }
 }

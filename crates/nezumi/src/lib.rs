@@ -51,7 +51,7 @@
 //!
 //! # Features
 //!
-//! None is on by default. `full` turns all of these on but `taskdump` and `test-util`.
+//! None is on by default. `full` turns all of these on but `taskdump`, `test-util` and `tracing`.
 //!
 //! | feature | opens |
 //! |---|---|
@@ -68,6 +68,10 @@
 //! | `signal` | [`signal`] |
 //! | `taskdump` | stacks in [`runtime::dump`] and in reports of stuck tasks |
 //! | `test-util` | a clock that tests can stop: [`time::pause`], [`time::advance`] |
+//! | `tracing` | nothing, but tells subscribers of the crate `tracing` of tasks, wakers, and what tasks wait for |
+//!
+//! With `tracing`, tokio-console works as it does with Tokio: the spans and events have the same names, targets and fields, at the level
+//! `TRACE`. Without it nothing of that is compiled in.
 //!
 //! What Tokio hides behind `--cfg tokio_unstable` is simply here.
 //!

@@ -62,6 +62,7 @@ pub struct Builder {
     global_queue_interval: Option<u32>,
     disable_lifo_slot: bool,
     eager_driver_handoff: bool,
+    alt_timer: bool,
     watch: bool,
     max_spare_workers: Option<usize>,
     default_priority: Priority,
@@ -74,6 +75,9 @@ pub struct Builder {
     hooks: Hooks,
     measure_poll_times: bool,
     poll_times: HistogramConfiguration,
+    track_waits: bool,
+    measure_waits: bool,
+    waits: HistogramConfiguration,
 }
 
 impl Builder {
@@ -107,6 +111,7 @@ impl Builder {
             global_queue_interval: None,
             disable_lifo_slot: false,
             eager_driver_handoff: false,
+            alt_timer: false,
             watch: true,
             max_spare_workers: None,
             default_priority: Priority::Normal,
@@ -119,6 +124,9 @@ impl Builder {
             hooks: Hooks::default(),
             measure_poll_times: false,
             poll_times: HistogramConfiguration::default(),
+            track_waits: false,
+            measure_waits: false,
+            waits: HistogramConfiguration::default(),
         }
     }
 
@@ -341,9 +349,11 @@ impl Builder {
         self
     }
 
-    /// Without effect: timers have but one implementation here.
+    /// As [`enable_time`](Self::enable_time), but a timer that is waited for when the runtime is gone ends at once, where it else panics. That
+    /// is how the other one of Tokio's two implementations of timers differs; here there is one.
     pub fn enable_alt_timer(&mut self) -> &mut Self {
-        self
+        self.alt_timer = true;
+        self.enable_time()
     }
 
     /// Without effect: the pool's queue has but one implementation here.
@@ -543,6 +553,68 @@ impl Builder {
         self
     }
 
+    /// Measures how long each task waits between being scheduled and being polled, and tells the hooks around polls:
+    /// [`TaskMeta::schedule_latency`](super::TaskMeta::schedule_latency). A wake of a task that is scheduled already does not begin anew.
+    ///
+    /// Costs a look at the clock when a task is scheduled, and one when it is polled. Where it is off, it costs nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let runtime = nezumi::runtime::Builder::new_current_thread()
+    ///     .track_task_schedule_latency()
+    ///     .on_before_task_poll(|meta| {
+    ///         if let Some(waited) = meta.schedule_latency().filter(|waited| waited.as_millis() > 10) {
+    ///             eprintln!("the task of {} waited {waited:?}", meta.spawned_at());
+    ///         }
+    ///     })
+    ///     .build()?;
+    /// # runtime.block_on(async { nezumi::spawn(async {}).await.unwrap() });
+    /// # Ok::<_, std::io::Error>(())
+    /// ```
+    pub fn track_task_schedule_latency(&mut self) -> &mut Self {
+        self.track_waits = true;
+        self
+    }
+
+    /// [Measures](Self::track_task_schedule_latency) how long tasks wait between being scheduled and being polled, and counts it for
+    /// [`RuntimeMetrics`](super::RuntimeMetrics), by the worker that polls.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::runtime::{Builder, HistogramConfiguration};
+    /// use std::time::Duration;
+    ///
+    /// let runtime = Builder::new_multi_thread()
+    ///     .worker_threads(2)
+    ///     .enable_metrics_schedule_latency_histogram()
+    ///     .metrics_schedule_latency_histogram_configuration(HistogramConfiguration::linear(Duration::from_millis(1), 20))
+    ///     .build()?;
+    /// runtime.block_on(async { nezumi::spawn(async {}).await.unwrap() });
+    ///
+    /// let metrics = runtime.metrics();
+    /// let under_1_ms: u64 =
+    ///     (0..metrics.num_workers()).map(|worker| metrics.schedule_latency_histogram_bucket_count(worker, 0)).sum();
+    /// # assert!(under_1_ms <= 1);
+    /// # Ok::<_, std::io::Error>(())
+    /// ```
+    pub fn enable_metrics_schedule_latency_histogram(&mut self) -> &mut Self {
+        self.track_waits = true;
+        self.measure_waits = true;
+        self
+    }
+
+    /// The buckets of [`enable_metrics_schedule_latency_histogram`](Self::enable_metrics_schedule_latency_histogram), which this does
+    /// not turn on. By default ten of 100 µs.
+    pub fn metrics_schedule_latency_histogram_configuration(
+        &mut self,
+        configuration: HistogramConfiguration,
+    ) -> &mut Self {
+        self.waits = configuration;
+        self
+    }
+
     #[doc(hidden)]
     #[deprecated = "renamed to `enable_metrics_poll_time_histogram`"]
     pub fn enable_metrics_poll_count_histogram(&mut self) -> &mut Self {
@@ -688,6 +760,7 @@ impl Builder {
             events_per_busy_turn: self.events_per_busy_turn,
             disable_lifo_slot: self.disable_lifo_slot,
             eager_driver_handoff: self.eager_driver_handoff,
+            alt_timer: self.alt_timer,
             shutdown_on_panic: matches!(self.unhandled_panic, UnhandledPanic::ShutdownRuntime),
             watch: self.watch,
             max_spare_workers: if has_spares { self.max_spare_workers.unwrap_or(workers) } else { 0 },
@@ -702,9 +775,12 @@ impl Builder {
                 || hooks.after_poll.is_some()
                 || hooks.stuck.is_some()
                 || self.measure_poll_times
+                || self.track_waits
                 || self.inherit_priority,
             hooks,
             poll_time_histogram: self.measure_poll_times.then(|| self.poll_times.clone()),
+            tracks_waits: self.track_waits,
+            schedule_latency_histogram: self.measure_waits.then(|| self.waits.clone()),
             seeds: Seeds::new(&self.seed.clone().unwrap_or_else(RngSeed::random)),
         }
     }

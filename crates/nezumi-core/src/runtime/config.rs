@@ -30,6 +30,8 @@ pub(crate) struct Config {
     pub(crate) events_per_busy_turn: Option<usize>,
     pub(crate) disable_lifo_slot: bool,
     pub(crate) eager_driver_handoff: bool,
+    /// Timers end with the runtime, instead of failing.
+    pub(crate) alt_timer: bool,
     pub(crate) shutdown_on_panic: bool,
     pub(crate) watch: bool,
     /// How many may stand in for blocked workers at once.
@@ -51,6 +53,9 @@ pub(crate) struct Config {
     /// A hook or a histogram wants to see each poll.
     pub(crate) observes_polls: bool,
     pub(crate) poll_time_histogram: Option<HistogramConfiguration>,
+    /// How long tasks wait to be polled is measured: for the hooks, and for the histogram, where there is one.
+    pub(crate) tracks_waits: bool,
+    pub(crate) schedule_latency_histogram: Option<HistogramConfiguration>,
     pub(crate) seeds: Seeds,
 }
 

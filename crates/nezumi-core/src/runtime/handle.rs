@@ -4,7 +4,7 @@ use super::{Flavor, RuntimeFlavor, RuntimeMetrics};
 use crate::scheduler::state::State;
 use crate::scheduler::{Shard, Shared, context, current_thread, spawn};
 use crate::spawn::blocking;
-use crate::task::{JoinHandle, Origin};
+use crate::task::{Id, JoinHandle, Origin};
 use nezumi_wake::{entered, rng};
 use std::error::Error;
 use std::fmt;
@@ -161,7 +161,7 @@ impl Handle {
         let _entered = super::enter_or_panic(true);
         let _seed = rng::seed(self.shared.config.seeds.next());
         let _guard = self.enter();
-        nezumi_wake::block_on(future)
+        nezumi_wake::block_on(nezumi_trace::block_on(|| Id::next().as_u64(), future))
     }
 
     /// Which scheduler the runtime has.

@@ -30,17 +30,30 @@ pub struct TaskMeta<'a> {
     id: Id,
     spawned_at: &'static Location<'static>,
     name: Option<&'a str>,
+    waited: Option<Duration>,
 }
 
 impl<'a> TaskMeta<'a> {
     pub(crate) fn of(task: &'a Header) -> Self {
-        Self { id: task.id(), spawned_at: task.spawned_at(), name: task.name() }
+        Self { id: task.id(), spawned_at: task.spawned_at(), name: task.name(), waited: None }
+    }
+
+    /// For the hooks around a poll.
+    pub(crate) fn polled_after(self, waited: Option<Duration>) -> Self {
+        Self { waited, ..self }
     }
 
     /// The name that the task was given.
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
         self.name
+    }
+
+    /// How long the task waited between being scheduled and this poll, the same before and after it. `None` for the hooks of a spawn and
+    /// of an end, and where it is not measured: see [`track_task_schedule_latency`](super::Builder::track_task_schedule_latency).
+    #[must_use]
+    pub fn schedule_latency(&self) -> Option<Duration> {
+        self.waited
     }
 
     /// The task's id.
@@ -113,6 +126,7 @@ impl fmt::Debug for TaskMeta<'_> {
             .field("id", &self.id)
             .field("name", &self.name)
             .field("spawned_at", &self.spawned_at)
+            .field("schedule_latency", &self.waited)
             .finish()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Read from the counters that each worker keeps for itself; a sum is what could be seen while summing, not one moment's truth.
 
-use super::Handle;
+use super::{Handle, Histogram};
 use crate::scheduler::Shard;
 use nezumi_recorder::Counters;
 use std::fmt;
@@ -251,28 +251,52 @@ impl RuntimeMetrics {
     /// How many buckets the histogram of poll times has; 0 when it is not enabled.
     #[must_use]
     pub fn poll_time_histogram_num_buckets(&self) -> usize {
-        self.shard(0).poll_times().map_or(0, super::Histogram::buckets)
+        self.shard(0).poll_times().map_or(0, Histogram::buckets)
     }
 
-    /// Which times a bucket counts.
-    ///
-    /// # Panics
-    ///
-    /// When there is no such bucket.
+    /// Which times a bucket counts; none, where there is no such bucket.
     #[track_caller]
     #[must_use]
     pub fn poll_time_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
-        match self.shard(0).poll_times() {
-            Some(times) if bucket < times.buckets() => times.range(bucket),
-            _ => Duration::ZERO..Duration::ZERO,
-        }
+        range_of(self.shard(0).poll_times(), bucket)
     }
 
     /// How many polls of a worker fell into a bucket.
     #[track_caller]
     #[must_use]
     pub fn poll_time_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
-        self.shard(worker).poll_times().map_or(0, |times| times.count(bucket))
+        self.total(worker, |shard| shard.poll_times().map_or(0, |times| times.count(bucket)))
+    }
+
+    /// Whether it is counted how long tasks wait between being scheduled and being polled. See
+    /// [`Builder::enable_metrics_schedule_latency_histogram`](super::Builder::enable_metrics_schedule_latency_histogram).
+    #[must_use]
+    pub fn schedule_latency_histogram_enabled(&self) -> bool {
+        self.handle.shared().config.schedule_latency_histogram.is_some()
+    }
+
+    /// How many buckets the histogram of these waits has; 0 when it is not enabled.
+    #[must_use]
+    pub fn schedule_latency_histogram_num_buckets(&self) -> usize {
+        waits_of(self.shard(0)).map_or(0, Histogram::buckets)
+    }
+
+    /// Which waits a bucket counts; none, where there is no such bucket.
+    #[track_caller]
+    #[must_use]
+    pub fn schedule_latency_histogram_bucket_range(&self, bucket: usize) -> Range<Duration> {
+        range_of(waits_of(self.shard(0)), bucket)
+    }
+
+    /// How many waits that a worker ended fell into a bucket.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such worker, or no such bucket.
+    #[track_caller]
+    #[must_use]
+    pub fn schedule_latency_histogram_bucket_count(&self, worker: usize, bucket: usize) -> u64 {
+        self.total(worker, |shard| waits_of(shard).map_or(0, |times| times.count(bucket)))
     }
 
     #[doc(hidden)]
@@ -321,6 +345,17 @@ impl RuntimeMetrics {
     #[must_use]
     pub fn io_driver_ready_count(&self) -> u64 {
         self.handle.shared().driver.as_ref().map_or(0, crate::driver::Handle::ready_event_count)
+    }
+}
+
+fn waits_of(shard: &Shard) -> Option<&Histogram> {
+    shard.waits()?.times()
+}
+
+fn range_of(histogram: Option<&Histogram>, bucket: usize) -> Range<Duration> {
+    match histogram {
+        Some(times) if bucket < times.buckets() => times.range(bucket),
+        _ => Duration::ZERO..Duration::ZERO,
     }
 }
 

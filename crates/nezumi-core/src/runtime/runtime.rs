@@ -2,7 +2,7 @@
 
 use super::{Builder, EnterGuard, Handle, RuntimeMetrics};
 use crate::scheduler::{current_thread, shutdown};
-use crate::task::JoinHandle;
+use crate::task::{Id, JoinHandle};
 use nezumi_wake::{coop, entered, rng};
 use std::future::Future;
 use std::io;
@@ -139,6 +139,7 @@ pub(super) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     let _entered = super::enter_or_panic(multi_thread);
     let _seed = rng::seed(handle.shared().config.seeds.next());
     let _guard = handle.enter();
+    let future = nezumi_trace::block_on(|| Id::next().as_u64(), future);
     if multi_thread { nezumi_wake::block_on(future) } else { handle.block_on_core(future) }
 }
 

@@ -263,6 +263,21 @@ impl Core {
         });
     }
 
+    /// Whether the last who yielded did so with this waker: in another branch of the same poll.
+    fn has_deferred(&self, waker: &Waker) -> bool {
+        self.deferred.borrow().last().is_some_and(|last| last.will_wake(waker))
+    }
+
+    /// Cancels the tasks that were spawned here, and has further ones refused. Idempotent.
+    fn cancel_tasks(&self) {
+        let registry = &self.shard().registry;
+        // SAFETY: this thread runs the core, and so owns the shard.
+        unsafe {
+            let len = registry.close();
+            registry.shut_down(len);
+        }
+    }
+
     /// Runs `future`, and with it every task, until it is done. `None` when the runtime was told to end by a panic.
     fn block_on<F: Future>(&self, mut future: Pin<&mut F>) -> Option<F::Output> {
         let waker = Waker::from(Arc::clone(&self.root));
@@ -397,7 +412,7 @@ impl Core {
 
 impl Host for Core {
     fn defer(&self, waker: &Waker) {
-        if self.deferred.borrow().last().is_some_and(|last| last.will_wake(waker)) {
+        if self.has_deferred(waker) {
             return;
         }
         // A clone is user code: no borrow stands while it runs.
@@ -405,8 +420,10 @@ impl Host for Core {
         self.deferred.borrow_mut().push(waker);
     }
 
-    fn forced_yield(&self) {
-        self.shard().counters.forced_yields.add(1);
+    fn forced_yield(&self, waker: &Waker) {
+        if !self.has_deferred(waker) {
+            self.shard().counters.forced_yields.add(1);
+        }
     }
 }
 
@@ -444,8 +461,15 @@ pub(crate) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
     // Who comes second polls on its own, until done or until the core is free.
     loop {
         if let Some(core) = shared.seat.take(shared) {
-            return with_core(handle, core, |core| core.block_on(future.as_mut()))
-                .unwrap_or_else(|| ended_by_panic());
+            let outcome = with_core(handle, core, |core| {
+                let outcome = core.block_on(future.as_mut());
+                if outcome.is_none() {
+                    core.cancel_tasks();
+                    shutdown::cancel_outside_tasks(shared);
+                }
+                outcome
+            });
+            return outcome.unwrap_or_else(|| ended_by_panic());
         }
         let line = InLine::new(&shared.seat);
         let outcome = nezumi_wake::block_on(poll_fn(|cx| {
@@ -492,12 +516,7 @@ pub(crate) fn shut_down(handle: &Handle) {
     // What is dropped here may ask for the runtime it belonged to.
     let _inside = handle.enter();
     with_core(handle, core, |core| {
-        let shard = core.shard();
-        // SAFETY: this thread runs the core, and so owns the shard.
-        unsafe {
-            let len = shard.registry.close();
-            shard.registry.shut_down(len);
-        }
+        core.cancel_tasks();
         // A waker is user code: one whose drop panics must not keep the runtime from ending.
         contain(|| drop(core.deferred.take()));
         // Dropped one at a time and under no borrow.

@@ -27,6 +27,7 @@ pub(crate) mod state;
 mod steal;
 pub(crate) mod thread;
 mod upkeep;
+mod waits;
 mod watch;
 pub(crate) mod worker;
 

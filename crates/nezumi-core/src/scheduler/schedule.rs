@@ -23,7 +23,9 @@ pub(super) fn yielded(shard: NonNull<Shard>, runnable: Runnable) {
 #[inline]
 fn place(shard: NonNull<Shard>, runnable: Runnable, push: impl FnOnce(&Worker, Runnable)) {
     // SAFETY: valid at this point.
-    let shared = ptr::from_ref(unsafe { shard.as_ref() }.shared());
+    let home = unsafe { shard.as_ref() };
+    home.becomes_runnable(runnable.header());
+    let shared = ptr::from_ref(home.shared());
     context::with(|context| {
         if let Some(worker) = context.running_worker() {
             if ptr::eq(worker.shared(), shared) {

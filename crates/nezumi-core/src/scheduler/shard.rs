@@ -7,8 +7,9 @@ use super::bed::Bed;
 use super::glance::Sight;
 use super::polling::Polling;
 use super::shared::Shared;
-use crate::runtime::Histogram;
-use crate::task::{Registry, Runnable};
+use super::waits::Waits;
+use crate::runtime::{Config, Histogram};
+use crate::task::{Header, Registry, Runnable};
 use crate::timer::Timers;
 use nezumi_prim::CachePadded;
 use nezumi_prim::cell::UnsafeCell;
@@ -31,10 +32,15 @@ pub(super) struct Homes {
 
 /// What is never written once the shard is made. Every worker that polls or wakes a task of this shard reads it, and would wait for the owner
 /// each time if it lay on a line that the owner writes.
+///
+/// In this order, so that what each wake reads is on one line.
+#[repr(C)]
 struct Fixed {
     /// Holds one strong reference, given up in `free`.
     shared: *const Shared,
     index: usize,
+    /// Since when tasks are runnable, where the builder asked.
+    waits: Option<Box<Waits>>,
     /// How long polls took, where the builder asked.
     poll_times: Option<Histogram>,
 }
@@ -73,9 +79,13 @@ unsafe impl Sync for Shard {}
 
 impl Shard {
     /// A shard of the runtime whose shared part will stand at `shared`.
-    pub(super) fn new(shared: *const Shared, index: usize, poll_times: Option<Histogram>) -> Self {
+    pub(super) fn new(shared: *const Shared, index: usize, config: &Config) -> Self {
+        let histogram = |configuration: &Option<_>| configuration.as_ref().map(Histogram::new);
+        let waits =
+            config.tracks_waits.then(|| Box::new(Waits::new(histogram(&config.schedule_latency_histogram))));
+        let poll_times = histogram(&config.poll_time_histogram);
         Self {
-            fixed: CachePadded::new(Fixed { shared, index, poll_times }),
+            fixed: CachePadded::new(Fixed { shared, index, waits, poll_times }),
             homes: Homes { owner: UnsafeCell::new(0), others: CachePadded::new(AtomicIsize::new(BIAS)) },
             ring: Ring::new(),
             high: Ring::new(),
@@ -142,6 +152,18 @@ impl Shard {
 
     pub(crate) fn poll_times(&self) -> Option<&Histogram> {
         self.fixed.poll_times.as_ref()
+    }
+
+    pub(crate) fn waits(&self) -> Option<&Waits> {
+        self.fixed.waits.as_deref()
+    }
+
+    /// A task whose home this is becomes runnable. The caller holds its runnable.
+    #[inline(always)]
+    pub(super) fn becomes_runnable(&self, task: &Header) {
+        if let Some(waits) = self.waits() {
+            waits.begin(task);
+        }
     }
 
     /// The thread that drives the worker, or the last that did.

@@ -11,7 +11,7 @@ use super::{Shard, home};
 use crate::blocking;
 use crate::driver::{self, Driver};
 use crate::dump::Dumps;
-use crate::runtime::{self, Config, Handle, Histogram};
+use crate::runtime::{self, Config, Handle};
 use crate::spawn::BlockingJob;
 use crate::task::{Priority, Runnable};
 use crate::timer::{Clock, Timers};
@@ -101,13 +101,7 @@ impl Shared {
             signals_attached: Mutex::new(false),
             blocking,
             shards: (0..workers + spares + OUTSIDE_SHARDS)
-                .map(|index| {
-                    CachePadded::new(Shard::new(
-                        weak.as_ptr(),
-                        index,
-                        config.poll_time_histogram.as_ref().map(Histogram::new),
-                    ))
-                })
+                .map(|index| CachePadded::new(Shard::new(weak.as_ptr(), index, &config)))
                 .collect(),
             idle: Idle::new(workers, spares),
             spares: Spares::new(spares),

@@ -89,8 +89,8 @@ fn leave(shared: &Shared, shard: &Shard) {
     unsafe { shard.disown() };
 }
 
-/// All workers have left: ends what belongs to none of them.
-pub(super) fn end_rest(shared: &Shared) {
+/// Cancels what was spawned from outside, and has what comes from there refused. Idempotent.
+pub(super) fn cancel_outside_tasks(shared: &Shared) {
     for shard in shared.outside_shards() {
         let len = {
             let _owner = shard.registry_lock.lock();
@@ -99,6 +99,13 @@ pub(super) fn end_rest(shared: &Shared) {
         };
         // SAFETY: tasks spawned from outside are `Send`, and their futures may be dropped on any thread.
         unsafe { shard.registry.shut_down(len) };
+    }
+}
+
+/// All workers have left: ends what belongs to none of them.
+pub(super) fn end_rest(shared: &Shared) {
+    cancel_outside_tasks(shared);
+    for shard in shared.outside_shards() {
         // SAFETY: outside shards have no other owner than the last worker, for the counts of homes.
         unsafe { shard.disown() };
     }

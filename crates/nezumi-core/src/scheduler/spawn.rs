@@ -66,6 +66,7 @@ pub(crate) unsafe fn on_shard<F: Future>(
             return join;
         }
         report(shard.shared(), &runnable);
+        shard.becomes_runnable(runnable.header());
         place(shard, runnable);
         return join;
     }
@@ -117,6 +118,7 @@ unsafe fn from_outside<F: Future>(shared: &Shared, future: F, origin: Origin<'_>
         return join;
     }
     report(shared, &runnable);
+    shard.becomes_runnable(runnable.header());
     shared.inject(runnable);
     join
 }

@@ -532,7 +532,16 @@ impl Host for Worker {
         self.deferred.borrow_mut().push(waker);
     }
 
-    fn forced_yield(&self) {
-        self.shard().counters.forced_yields.add(1);
+    fn forced_yield(&self, waker: &Waker) {
+        // Another branch of the same poll may have yielded before.
+        let running = self.shard().polling.running();
+        let has_yielded = if crate::task::is_waker_of(waker, running) {
+            ptr::eq(self.yielded.get(), running)
+        } else {
+            self.deferred.borrow().last().is_some_and(|last| last.will_wake(waker))
+        };
+        if !has_yielded {
+            self.shard().counters.forced_yields.add(1);
+        }
     }
 }

@@ -183,8 +183,9 @@ where
     F: FnOnce() -> R + Send + 'static,
     R: Send + 'static,
 {
+    let future = nezumi_trace::blocking::<F, _>(origin.spawned(), Closure(Some(func)));
     // SAFETY: the closure is `Send` and `'static`.
-    let (runnable, join) = unsafe { task::new_task(Closure(Some(func)), Once, origin) };
+    let (runnable, join) = unsafe { task::new_traced_task(future, Once, origin) };
     let job = BlockingJob::Closure { runnable, _inhibit: ClockInhibit::new(handle) };
     let outcome = match handle.shared().blocking.spawn(job, duty, handle) {
         Ok(()) => Ok(true),

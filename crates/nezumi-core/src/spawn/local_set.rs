@@ -12,6 +12,7 @@
 use crate::runtime::{self, Runtime, UnhandledPanic};
 use crate::task::{self, Header, JoinHandle, Origin, Registry, Runnable, Schedule, TaskRef};
 use nezumi_prim::sync::Mutex;
+use nezumi_trace::Kind;
 use nezumi_wake::{AtomicWaker, coop, entered};
 use pin_project_lite::pin_project;
 use std::cell::{Cell, RefCell};
@@ -115,6 +116,7 @@ impl Drop for Inside {
 struct LocalHome(Arc<Shared>);
 
 impl Schedule for LocalHome {
+    const KIND: Kind = Kind::Local;
     const REGISTRY_REFS: usize = 1;
 
     unsafe fn schedule(this: *const Self, runnable: Runnable) {
@@ -389,7 +391,7 @@ impl<F: Future> Future for RunUntil<'_, F> {
         let shared = &this.set.shared;
         shared.enter(|| {
             shared.waker.register(cx.waker());
-            if let Poll::Ready(output) = coop::budget(|| this.future.poll(cx)) {
+            if let Poll::Ready(output) = this.future.poll(cx) {
                 return Poll::Ready(output);
             }
             if shared.tick() {

@@ -8,6 +8,7 @@ use super::vtable::Vtable;
 use super::{Id, JoinError, Origin, Priority, Schedule};
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use nezumi_trace::TaskSpan;
 use std::future::Future;
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -23,6 +24,8 @@ pub(crate) struct Header {
     /// Where the registry keeps this task. Written by the registry, before the task is shared.
     pub(super) place: AtomicU32,
     pub(super) priority: Priority,
+    /// For subscribers of `tracing`; empty without that feature.
+    pub(super) span: TaskSpan,
     /// Thin, since few tasks have one.
     pub(super) name: Option<Box<Box<str>>>,
     pub(super) join_waker: JoinWaker,
@@ -45,7 +48,7 @@ pub(super) enum Stage<F: Future> {
 
 impl<F: Future, S: Schedule> Cell<F, S> {
     #[inline]
-    pub(super) fn allocate(future: F, scheduler: S, origin: Origin<'_>) -> NonNull<Header> {
+    pub(super) fn allocate(future: F, scheduler: S, origin: Origin<'_>, span: TaskSpan) -> NonNull<Header> {
         let name = origin.name.map(|name| Box::new(name.into()));
         let cell = block::room::<Self>();
         let place = cell.as_ptr();
@@ -59,6 +62,7 @@ impl<F: Future, S: Schedule> Cell<F, S> {
                 spawned_at: origin.spawned_at,
                 place: AtomicU32::new(NOWHERE),
                 priority: origin.priority.unwrap_or_default(),
+                span,
                 name,
                 join_waker: JoinWaker::none(),
             });
@@ -67,6 +71,18 @@ impl<F: Future, S: Schedule> Cell<F, S> {
         }
         cell.cast()
     }
+}
+
+/// The scheduler of a task: it lies at the same place whatever the future is.
+///
+/// # Safety
+///
+/// The task's scheduler is an `S`, and the task is held for as long as the reference lives.
+pub(crate) unsafe fn scheduler_of<'a, S: Schedule>(task: NonNull<Header>) -> &'a S {
+    // `repr(C)`: what comes before the stage does not depend on it.
+    let offset = const { std::mem::offset_of!(Cell<std::future::Ready<()>, S>, scheduler) };
+    // SAFETY: the pointer is to the whole task, and the rest is the caller's promise.
+    unsafe { task.byte_add(offset).cast::<S>().as_ref() }
 }
 
 impl Header {

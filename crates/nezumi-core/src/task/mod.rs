@@ -44,11 +44,13 @@ mod tests;
 
 pub use abort::AbortHandle;
 pub(crate) use block::Blocks;
-pub(crate) use cell::Header;
+pub(crate) use cell::{Header, scheduler_of};
 pub use error::JoinError;
 pub use id::{Id, id, try_id};
 pub use join::JoinHandle;
-pub(crate) use registry::Registry;
+pub(crate) use registry::{
+    CHUNKS as PLACE_CHUNKS, Registry, chunk_len as places_in_chunk, locate as locate_place,
+};
 pub(crate) use runnable::{Runnable, TaskRef};
 
 pub(crate) use waker::is_waker_of;
@@ -56,6 +58,7 @@ pub(crate) use waker::is_waker_of;
 pub(crate) use waker::runs_here;
 
 use crate::dump::Grace;
+use nezumi_trace::{Kind, Spawned, TaskSpan, Traced};
 use std::future::Future;
 use std::panic::Location;
 
@@ -96,6 +99,9 @@ pub(crate) trait Schedule: Sized + 'static {
     /// The task is complete. Whether the scheduler's registry held a reference, which is now the caller's.
     fn release(&self, task: &Header) -> bool;
 
+    /// What a subscriber of `tracing` is told that the scheduler's tasks are.
+    const KIND: Kind = Kind::Task;
+
     /// How many references the registry holds: 0 or 1.
     const REGISTRY_REFS: usize;
 
@@ -122,7 +128,13 @@ pub(crate) struct Origin<'a> {
     pub(crate) spawned_at: &'static Location<'static>,
 }
 
-impl Origin<'_> {
+impl<'a> Origin<'a> {
+    /// The same, as a subscriber of `tracing` is told.
+    #[inline]
+    pub(crate) fn spawned(&self) -> Spawned<'a> {
+        Spawned { id: self.id.as_u64(), name: self.name, at: self.spawned_at }
+    }
+
     #[track_caller]
     #[inline]
     pub(crate) fn here() -> Self {
@@ -147,7 +159,28 @@ where
     F: Future,
     S: Schedule,
 {
-    let header = cell::Cell::allocate(future, scheduler, origin);
+    let future = nezumi_trace::task(S::KIND, origin.spawned(), future);
+    // SAFETY: the caller's promise is the same.
+    unsafe { new_traced_task(future, scheduler, origin) }
+}
+
+/// The same with a future that has a span already.
+///
+/// # Safety
+///
+/// As for [`new_task`].
+#[inline]
+pub(crate) unsafe fn new_traced_task<F, S>(
+    future: Traced<F>,
+    scheduler: S,
+    origin: Origin<'_>,
+) -> (Runnable, JoinHandle<F::Output>)
+where
+    F: Future,
+    S: Schedule,
+{
+    let span = TaskSpan::of(&future);
+    let header = cell::Cell::allocate(future, scheduler, origin, span);
     // SAFETY: `allocate` counted one reference for each of the two.
     unsafe { (Runnable::from_header(header), JoinHandle::from_header(header)) }
 }

@@ -30,7 +30,7 @@ use std::ptr::{self, NonNull};
 
 /// log2 of the first chunk's length. Each chunk is twice as long as the one before.
 const FIRST_BITS: u32 = if cfg!(nezumi_loom) { 1 } else { 6 };
-const CHUNKS: usize = if cfg!(nezumi_loom) { 3 } else { 26 };
+pub(crate) const CHUNKS: usize = if cfg!(nezumi_loom) { 3 } else { 26 };
 
 /// The end of a free list.
 const NONE: u32 = u32::MAX >> 1;
@@ -80,14 +80,15 @@ fn is_task(content: *mut Header) -> bool {
     content.addr() & 1 == 0
 }
 
-/// Chunk and offset of a slot.
-fn locate(index: u32) -> (usize, usize) {
+/// Chunk and offset of a slot. Beyond the last chunk for the place of a task that no registry holds.
+pub(crate) fn locate(index: u32) -> (usize, usize) {
     let shifted = u64::from(index) + (1 << FIRST_BITS);
     let top = shifted.ilog2();
     ((top - FIRST_BITS) as usize, (shifted - (1 << top)) as usize)
 }
 
-fn chunk_len(chunk: usize) -> usize {
+/// How many slots a chunk has.
+pub(crate) fn chunk_len(chunk: usize) -> usize {
     1 << (FIRST_BITS as usize + chunk)
 }
 

@@ -61,6 +61,7 @@ unsafe fn task(data: *const ()) -> NonNull<Header> {
 unsafe fn clone(data: *const ()) -> RawWaker {
     // SAFETY: the table's contract: the waker's reference keeps the task.
     let task = unsafe { task(data).as_ref() };
+    task.span.waker_cloned();
     if !tally::add_ref(task) {
         task.state.add_ref();
     }
@@ -71,6 +72,7 @@ unsafe fn wake(data: *const ()) {
     // SAFETY: the table's contract. The waker's reference is ours, and goes where the state says.
     unsafe {
         let task = task(data);
+        task.as_ref().span.waker_woken();
         if tally::wake(task.as_ptr()) {
             let _ = tally::drop_ref(task.as_ptr());
             return;
@@ -87,6 +89,7 @@ unsafe fn wake_by_ref(data: *const ()) {
     // SAFETY: the table's contract; on `Submit` the state counted a reference for the runnable.
     unsafe {
         let task = task(data);
+        task.as_ref().span.waker_woken_by_ref();
         if tally::wake(task.as_ptr()) {
             return;
         }
@@ -99,6 +102,8 @@ unsafe fn wake_by_ref(data: *const ()) {
 unsafe fn drop_waker(data: *const ()) {
     // SAFETY: the table's contract; the waker's reference is ours to give up.
     let task = unsafe { task(data) };
+    // SAFETY: as above.
+    unsafe { task.as_ref() }.span.waker_dropped();
     if !tally::drop_ref(task.as_ptr()) {
         // SAFETY: as above.
         drop(unsafe { TaskRef::from_header(task) });

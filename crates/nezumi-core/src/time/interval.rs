@@ -1,4 +1,5 @@
 use super::{Instant, LONGEST, Sleep};
+use nezumi_trace::Resource;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -131,12 +132,15 @@ pub struct Interval {
     delay: Pin<Box<Sleep>>,
     period: Duration,
     missed: MissedTickBehavior,
+    resource: Resource,
 }
 
 impl Interval {
     #[track_caller]
     fn new(start: Instant, period: Duration) -> Interval {
+        let resource = Resource::interval();
         Interval {
+            resource,
             delay: Box::pin(Sleep::new(start)),
             period: period.min(LONGEST),
             missed: MissedTickBehavior::default(),
@@ -162,7 +166,8 @@ impl Interval {
     /// # }
     /// ```
     pub async fn tick(&mut self) -> Instant {
-        poll_fn(|cx| self.poll_tick(cx)).await
+        let resource = self.resource.clone();
+        resource.operation("Interval::tick", "poll_tick", || poll_fn(|cx| self.poll_tick(cx))).await
     }
 
     /// Takes the next tick if it is due, and returns the instant at which it was.
@@ -179,7 +184,7 @@ impl Interval {
             due + self.period
         };
         // Armed by the next poll, if there is one.
-        self.delay.as_mut().reset(next);
+        self.delay.as_mut().set_deadline(next);
         Poll::Ready(due)
     }
 

@@ -1,6 +1,7 @@
 use super::{Instant, LONGEST};
 use crate::scheduler::Home;
 use crate::timer::Entry;
+use nezumi_trace::{Resource, Waiting};
 use nezumi_wake::coop;
 use pin_project_lite::pin_project;
 use std::future::Future;
@@ -123,6 +124,8 @@ pin_project! {
         entry: Entry,
         // Not `UnwindSafe`, as Tokio's is not.
         _unwind: PhantomData<&'static mut ()>,
+        waiting: Waiting,
+        resource: Resource,
     }
 }
 
@@ -132,7 +135,10 @@ impl Sleep {
     /// Where there is no timer.
     #[track_caller]
     pub(super) fn new(deadline: Instant) -> Sleep {
-        Sleep { entry: Entry::new(home_of_timer(), deadline.into_std()), _unwind: PhantomData }
+        let entry = Entry::new(home_of_timer(), deadline.into_std());
+        let resource = Resource::sleep();
+        let waiting = resource.wait_for_timer("Sleep::new_timeout");
+        Sleep { entry, _unwind: PhantomData, waiting, resource }
     }
 
     /// Polls a timer that is known to be waited for until the next poll, at least.
@@ -142,10 +148,19 @@ impl Sleep {
     }
 
     fn poll_with(self: Pin<&mut Self>, cx: &mut Context<'_>, may_wait: bool) -> Poll<()> {
-        let coop = ready!(coop::poll_proceed(cx));
-        let ended = ready!(self.project().entry.poll_elapsed(cx, may_wait));
+        let mut this = self.project();
+        let _inside = this.waiting.enter(this.resource);
+        let coop = coop::poll_proceed(cx);
+        nezumi_trace::polled("poll_elapsed", coop.is_ready());
+        let coop = ready!(coop);
+        if nezumi_trace::IS_ON && !this.entry.is_pending() {
+            this.resource.armed(until(&this.entry));
+        }
+        let outcome = this.entry.as_mut().poll_elapsed(cx, may_wait);
+        nezumi_trace::polled("poll_elapsed", outcome.is_ready());
+        let ended = ready!(outcome);
         coop.made_progress();
-        if ended.is_err() {
+        if ended.is_err() && this.entry.fails_at_shutdown() {
             shut_down();
         }
         Poll::Ready(())
@@ -181,6 +196,17 @@ impl Sleep {
     /// # }
     /// ```
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        let mut this = self.project();
+        this.entry.as_mut().reset(deadline.into_std());
+        if nezumi_trace::IS_ON {
+            *this.waiting = this.resource.wait_for_timer("Sleep::reset");
+            let _inside = this.waiting.enter(this.resource);
+            this.resource.armed(until(&this.entry));
+        }
+    }
+
+    /// As [`reset`](Self::reset), of which nobody is told: for a part of something else.
+    pub(super) fn set_deadline(self: Pin<&mut Self>, deadline: Instant) {
         self.project().entry.reset(deadline.into_std());
     }
 }
@@ -195,6 +221,11 @@ impl Future for Sleep {
 }
 
 /// Where a timer made here belongs.
+/// How long it is until the deadline.
+fn until(entry: &Entry) -> Duration {
+    Instant::from_std(entry.deadline()).saturating_duration_since(Instant::now())
+}
+
 #[track_caller]
 fn home_of_timer() -> Home {
     let Some(home) = Home::current() else {

@@ -84,6 +84,19 @@ impl Entry {
         }
     }
 
+    /// Whether somebody waits for the deadline, so far as is known.
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        let state = self.node.state.load(Ordering::Relaxed);
+        state == NOTED || is_pending(state)
+    }
+
+    /// Whether it is an error to wait for longer than the runtime stands, or just the end of the wait.
+    #[must_use]
+    pub fn fails_at_shutdown(&self) -> bool {
+        !self.home.shared().config.alt_timer
+    }
+
     /// Waits for the deadline. May be polled again after it has answered, and answers the same.
     ///
     /// `may_wait`: this poll may well be the only one, so that arming the timer had better wait for the end of the task's poll.

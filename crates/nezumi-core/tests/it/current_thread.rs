@@ -142,6 +142,32 @@ fn a_panic_can_end_the_runtime() {
 }
 
 #[test]
+fn a_runtime_that_a_panic_ended_has_no_tasks_and_takes_none() {
+    let rt = Builder::new_current_thread().unhandled_panic(UnhandledPanic::ShutdownRuntime).build().unwrap();
+    let census = Census::default();
+    let (outside, inside) = (census.enter(), census.enter());
+    let early = rt.spawn(async move {
+        pending::<()>().await;
+        drop(outside)
+    });
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        rt.block_on(async {
+            spawn(async move {
+                pending::<()>().await;
+                drop(inside)
+            });
+            spawn(async { panic!("boom") });
+            pending::<()>().await;
+        });
+    }));
+    assert!(outcome.is_err());
+    assert_eq!(census.alive(), 0);
+    assert!(nezumi_wake::block_on(early).unwrap_err().is_cancelled());
+    let late = rt.spawn(async {});
+    assert!(nezumi_wake::block_on(late).unwrap_err().is_cancelled());
+}
+
+#[test]
 fn the_local_runtime_takes_what_is_not_send() {
     let rt = LocalRuntime::new().unwrap();
     let shared = Rc::new(Cell::new(0));

@@ -3,11 +3,13 @@
 use crate::support::{Census, current_thread, runtime};
 use nezumi_core::spawn::{LocalSet, spawn, spawn_blocking, spawn_local, yield_now};
 use nezumi_core::time::sleep;
+use nezumi_wake::coop;
 use std::cell::RefCell;
-use std::future::{pending, poll_fn};
+use std::future::{Future, pending, poll_fn};
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::mpsc;
-use std::task::Poll;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 #[test]
@@ -120,4 +122,23 @@ fn the_entered_set_takes_spawns() {
         spawn_local(async { 5 })
     };
     assert_eq!(set.block_on(&rt, task).unwrap(), 5);
+}
+
+#[test]
+fn the_future_of_run_until_shares_the_budget_of_the_task_that_polls_the_set() {
+    let rt = current_thread();
+    let polled_until_pending = || {
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut rounds = 0;
+        while pin!(coop::consume_budget()).poll(&mut cx).is_ready() {
+            rounds += 1;
+        }
+        rounds
+    };
+    rt.block_on(async {
+        coop::consume_budget().await;
+        let inside = LocalSet::new().run_until(async { polled_until_pending() }).await;
+        let task = spawn(async move { polled_until_pending() });
+        assert_eq!(task.await.unwrap(), inside + 1);
+    });
 }

@@ -7,6 +7,7 @@ mod dump;
 mod fairness;
 mod hostile;
 mod join_set;
+mod latency;
 mod local_set;
 mod rescues;
 mod scheduler;

@@ -1,13 +1,14 @@
 //! The multi-threaded scheduler.
 
-use crate::support::{Census, burn, eventually, runtime};
+use crate::support::{Census, burn, current_thread, eventually, runtime};
 use nezumi_core::runtime::{self, Builder};
 use nezumi_core::spawn::{self, block_in_place, spawn, spawn_blocking, yield_now};
 use nezumi_core::task::Priority;
 use nezumi_core::time::sleep;
+use nezumi_wake::coop;
 use std::collections::HashSet;
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::Poll;
@@ -552,4 +553,40 @@ fn long_polls_make_rounds_come_sooner() {
     }));
     let polls = polls.unwrap();
     assert!(polls < 30, "the timer came after {polls} polls of 3 ms");
+}
+
+#[test]
+fn branches_of_one_poll_that_run_out_of_budget_are_one_forced_yield() {
+    async fn until_refused() {
+        let mut refused = false;
+        poll_fn(|cx| {
+            while !refused {
+                if pin!(coop::consume_budget()).poll(cx).is_pending() {
+                    refused = true;
+                    return Poll::Pending;
+                }
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    async fn two_branches() {
+        let (mut one, mut other) = (pin!(until_refused()), pin!(until_refused()));
+        poll_fn(|cx| {
+            let polled = (one.as_mut().poll(cx), other.as_mut().poll(cx));
+            if polled.0.is_ready() && polled.1.is_ready() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+    }
+
+    for rt in [runtime(1), current_thread()] {
+        rt.block_on(rt.spawn(two_branches())).unwrap();
+        assert_eq!(rt.metrics().budget_forced_yield_count(), 1);
+        rt.block_on(rt.spawn(two_branches())).unwrap();
+        assert_eq!(rt.metrics().budget_forced_yield_count(), 2);
+    }
+    let rt = current_thread();
+    rt.block_on(two_branches());
+    assert_eq!(rt.metrics().budget_forced_yield_count(), 1);
 }

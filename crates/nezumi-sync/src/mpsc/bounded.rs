@@ -74,7 +74,8 @@ impl Gate for Permits {
 #[track_caller]
 pub fn channel<T>(buffer: usize) -> (Sender<T>, Receiver<T>) {
     assert!(buffer > 0, "mpsc bounded channel requires buffer > 0");
-    let permits = Permits { semaphore: Semaphore::new(buffer), bound: buffer };
+    let semaphore = Semaphore::traced(buffer, nezumi_trace::Permits::of_channel());
+    let permits = Permits { semaphore, bound: buffer };
     let (tx, rx) = shared_channel(permits);
     (Sender::new(tx), Receiver { chan: rx })
 }

@@ -11,7 +11,7 @@ use std::mem;
 #[must_use = "a guard that is not kept unlocks the mutex at once"]
 #[clippy::has_significant_drop]
 pub struct MutexGuard<'a, T: ?Sized> {
-    pub(super) mutex: &'a Mutex<T>,
+    mutex: &'a Mutex<T>,
 }
 
 // SAFETY: a shared guard gives out `&T` (hence `Sync`) for as long as it lives. `Send` is asked for as well, as it is of all
@@ -36,6 +36,14 @@ unsafe impl<T: ?Sized + Sync> Sync for MappedMutexGuard<'_, T> {}
 unsafe impl<T: ?Sized + Send> Send for MappedMutexGuard<'_, T> {}
 
 impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// The guard of a mutex whose permit is the caller's.
+    #[inline]
+    pub(super) fn new(mutex: &'a Mutex<T>) -> Self {
+        let guard = Self { mutex };
+        mutex.permit.trace.locked(true);
+        guard
+    }
+
     #[inline]
     fn pointer(&self) -> *mut T {
         self.mutex.value.with_mut(|value| value)
@@ -185,7 +193,7 @@ impl<'a, T: ?Sized> MappedMutexGuard<'a, T> {
 impl<T: ?Sized> Drop for MappedMutexGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.permit.release(1);
+        super::unlock(self.permit);
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// [`blocking_lock_owned`](Mutex::blocking_lock_owned).
 #[clippy::has_significant_drop]
 pub struct OwnedMutexGuard<T: ?Sized> {
-    pub(super) mutex: Arc<Mutex<T>>,
+    mutex: Arc<Mutex<T>>,
 }
 
 // SAFETY: a shared guard gives out `&T`. `Send` is asked for as well, since the last guard may drop the value.
@@ -44,6 +44,14 @@ where
 }
 
 impl<T: ?Sized> OwnedMutexGuard<T> {
+    /// The guard of a mutex whose permit is the caller's.
+    #[inline]
+    pub(super) fn new(mutex: Arc<Mutex<T>>) -> Self {
+        let guard = Self { mutex };
+        guard.mutex.permit.trace.locked(true);
+        guard
+    }
+
     #[inline]
     fn pointer(&self) -> *mut T {
         self.mutex.value.with_mut(|value| value)

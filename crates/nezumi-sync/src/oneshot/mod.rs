@@ -59,13 +59,14 @@ mod tests;
 
 use cell::Channel;
 use error::{RecvError, TryRecvError};
+use nezumi_trace::{Resource, Waiting};
 use nezumi_wake::{coop, entered};
 use state::{CLOSED, ENDED, OnEnd, Side, Snapshot, VALUE};
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::mem;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, ready};
 
 /// Makes a channel for one value.
@@ -79,9 +80,13 @@ use std::task::{Context, Poll, ready};
 /// assert_eq!(tx.send("hello"), Ok(()));
 /// assert_eq!(rx.try_recv(), Ok("hello"));
 /// ```
+#[track_caller]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
+    let resource = Resource::oneshot();
+    let waiting = resource.receive();
+    let of_sender = resource.clone();
     let channel = Channel::allocate();
-    (Sender { channel }, Receiver { channel: Some(channel) })
+    (Sender { channel, resource: of_sender }, Receiver { channel: Some(channel), resource, waiting })
 }
 
 /// The end of a oneshot channel that sends.
@@ -116,6 +121,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 pub struct Sender<T> {
     // Valid until this side leaves, which consumes or drops it.
     channel: NonNull<Channel<T>>,
+    resource: Resource,
 }
 
 // SAFETY: the ends hand the value over from one thread to another, which `T: Send` allows. `&Sender` only reads the state.
@@ -147,18 +153,24 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.send(5), Err(5));
     /// ```
     pub fn send(self, value: T) -> Result<(), T> {
-        let channel = self.channel;
         // From here on this function leaves by itself, and does not run `drop`.
-        mem::forget(self);
+        let this = ManuallyDrop::new(self);
+        let channel = this.channel;
+        // SAFETY: `this` is not used again, nor dropped.
+        let resource = unsafe { ptr::read(&this.resource) };
         // SAFETY: we have not left.
         let shared = unsafe { channel.as_ref() };
         // SAFETY: we are the sender and have not ended.
         unsafe { shared.put_value(value) };
         match shared.state().send() {
-            OnEnd::Left => Ok(()),
+            OnEnd::Left => {
+                resource.value_sent();
+                Ok(())
+            }
             OnEnd::Take { tx, rx } => {
                 // SAFETY: we ended, and found these bits.
                 unsafe { Self::take_leave_wake(channel, tx, rx) };
+                resource.value_sent();
                 Ok(())
             }
             OnEnd::TooLate => {
@@ -218,7 +230,8 @@ impl<T> Sender<T> {
     /// # }
     /// ```
     pub async fn closed(&mut self) {
-        poll_fn(|cx| self.poll_closed(cx)).await;
+        let resource = self.resource.clone();
+        resource.operation("Sender::closed", "poll_closed", || poll_fn(|cx| self.poll_closed(cx))).await;
     }
 
     /// Whether the receiver was closed or dropped, so that [`send`](Self::send) would fail.
@@ -258,6 +271,7 @@ impl<T> Drop for Sender<T> {
             // SAFETY: the receiver closed, and took our waker if there was one; this is the last use.
             OnEnd::TooLate => unsafe { Channel::leave(self.channel, Side::Tx) },
         }
+        self.resource.tx_dropped();
     }
 }
 
@@ -309,6 +323,8 @@ impl<T: fmt::Debug> fmt::Debug for Sender<T> {
 pub struct Receiver<T> {
     // `None` once the answer was given out; valid until then.
     channel: Option<NonNull<Channel<T>>>,
+    resource: Resource,
+    waiting: Waiting,
 }
 
 // SAFETY: as for `Sender`.
@@ -348,6 +364,7 @@ impl<T> Receiver<T> {
             // SAFETY: we closed, and found these bits.
             unsafe { Self::take_wakers(shared, tx, rx) }.wake();
         }
+        self.resource.rx_dropped();
     }
 
     /// Whether the answer was given out already, so that this must not be polled again.
@@ -403,7 +420,10 @@ impl<T> Receiver<T> {
         if !now.has(ENDED | CLOSED) {
             return Err(TryRecvError::Empty);
         }
-        self.finish(now).ok_or(TryRecvError::Closed)
+        if now.has(VALUE) {
+            self.resource.value_received();
+        }
+        Self::finish(&mut self.channel, now).ok_or(TryRecvError::Closed)
     }
 
     /// Blocks the thread until the value is there: for code outside a runtime.
@@ -436,13 +456,33 @@ impl<T> Receiver<T> {
     }
 
     /// Takes the value, if there is one, and leaves. `now` says that one of the ends has said its last word.
-    fn finish(&mut self, now: Snapshot) -> Option<T> {
-        let channel = self.channel.take()?;
+    fn finish(channel: &mut Option<NonNull<Channel<T>>>, now: Snapshot) -> Option<T> {
+        let channel = channel.take()?;
         // SAFETY: we have not left; VALUE says that the cell is full and the receiver's, and as we leave, it is read once.
         let value = now.has(VALUE).then(|| unsafe { channel.as_ref().take_value() });
         // SAFETY: after ENDED or CLOSED no waker of ours is published, and the sender's was taken by who said it.
         unsafe { Channel::leave(channel, Side::Rx) };
         value
+    }
+
+    /// Waits for the last word of either side.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the receiver, which has not left, and calls this once at a time.
+    #[inline]
+    unsafe fn poll_answer(shared: &Channel<T>, cx: &mut Context<'_>) -> Poll<Snapshot> {
+        let coop = ready!(coop::poll_proceed(cx));
+        let mut now = shared.snapshot();
+        if !now.has(ENDED | CLOSED) {
+            // SAFETY: the caller's promise.
+            if unsafe { shared.wait(Side::Rx, cx.waker()) } {
+                return Poll::Pending;
+            }
+            now = shared.snapshot();
+        }
+        coop.made_progress();
+        Poll::Ready(now)
     }
 
     /// # Safety
@@ -475,21 +515,19 @@ impl<T> Future for Receiver<T> {
     type Output = Result<T, RecvError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let Some(shared) = this.channel() else {
+        let Self { channel, resource, waiting } = self.get_mut();
+        let Some(channel_of) = *channel else {
             panic!("called after complete: the value was given out before")
         };
-        let coop = ready!(coop::poll_proceed(cx));
-        let mut now = shared.snapshot();
-        if !now.has(ENDED | CLOSED) {
-            // SAFETY: we are the receiver, and `&mut self` makes it one call at a time.
-            if unsafe { shared.wait(Side::Rx, cx.waker()) } {
-                return Poll::Pending;
-            }
-            now = shared.snapshot();
+        let _inside = waiting.enter(resource);
+        // SAFETY: we leave only after taking the pointer out, and `&mut self` makes it one call at a time.
+        let polled = unsafe { Self::poll_answer(channel_of.as_ref(), cx) };
+        nezumi_trace::polled("poll_recv", polled.is_ready());
+        let now = ready!(polled);
+        if now.has(VALUE) {
+            resource.value_received();
         }
-        coop.made_progress();
-        Poll::Ready(this.finish(now).ok_or(RecvError(())))
+        Poll::Ready(Self::finish(channel, now).ok_or(RecvError(())))
     }
 }
 
@@ -508,8 +546,9 @@ impl<T> Drop for Receiver<T> {
                 taken.wake();
             }
             // Somebody said the last word before: there may be a value, which is dropped after we left.
-            OnEnd::TooLate => drop(self.finish(shared.snapshot())),
+            OnEnd::TooLate => drop(Self::finish(&mut self.channel, shared.snapshot())),
         }
+        self.resource.rx_dropped();
     }
 }
 

@@ -35,7 +35,9 @@ impl<T: ?Sized> OwnedRwLockReadGuard<T> {
     #[inline]
     pub(super) fn new(lock: Arc<RwLock<T>>) -> Self {
         let value = lock.pointer();
-        Self { lock, value }
+        let guard = Self { lock, value };
+        guard.lock.permits.trace.reader_came();
+        guard
     }
 }
 

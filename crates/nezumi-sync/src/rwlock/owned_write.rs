@@ -10,10 +10,18 @@ use std::sync::Arc;
 /// From [`write_owned`](RwLock::write_owned) and [`try_write_owned`](RwLock::try_write_owned).
 #[clippy::has_significant_drop]
 pub struct OwnedRwLockWriteGuard<T: ?Sized> {
-    pub(super) lock: Arc<RwLock<T>>,
+    lock: Arc<RwLock<T>>,
 }
 
 impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
+    /// The guard of a lock whose permits are all the caller's.
+    #[inline]
+    pub(super) fn new(lock: Arc<RwLock<T>>) -> Self {
+        let guard = Self { lock };
+        guard.lock.permits.trace.write_locked(true);
+        guard
+    }
+
     #[inline]
     fn pointer(&self) -> *mut T {
         self.lock.pointer_mut()

@@ -26,7 +26,9 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
     /// For one who holds a permit of `lock`, and hands it over.
     #[inline]
     pub(super) fn new(lock: &'a RwLock<T>) -> Self {
-        Self { permits: &lock.permits, value: lock.pointer(), _value: PhantomData }
+        let guard = Self { permits: &lock.permits, value: lock.pointer(), _value: PhantomData };
+        lock.permits.trace.reader_came();
+        guard
     }
 
     /// For one who holds a permit of `lock`, and hands it over; `value` is a part of what the lock guards.
@@ -92,7 +94,7 @@ impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.permits.release(1);
+        super::release_read(self.permits);
     }
 }
 

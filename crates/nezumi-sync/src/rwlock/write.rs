@@ -10,7 +10,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 #[must_use = "a guard that is not kept gives the lock up at once"]
 #[clippy::has_significant_drop]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
-    pub(super) lock: &'a RwLock<T>,
+    lock: &'a RwLock<T>,
 }
 
 // The lock itself is as it should be whatever panics: what counts is the value.
@@ -18,6 +18,14 @@ impl<T: ?Sized + RefUnwindSafe> UnwindSafe for RwLockWriteGuard<'_, T> {}
 impl<T: ?Sized + RefUnwindSafe> RefUnwindSafe for RwLockWriteGuard<'_, T> {}
 
 impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
+    /// The guard of a lock whose permits are all the caller's.
+    #[inline]
+    pub(super) fn new(lock: &'a RwLock<T>) -> Self {
+        let guard = Self { lock };
+        lock.permits.trace.write_locked(true);
+        guard
+    }
+
     #[inline]
     fn pointer(&self) -> *mut T {
         self.lock.pointer_mut()

@@ -73,7 +73,7 @@ impl<'a, T: ?Sized> RwLockMappedWriteGuard<'a, T> {
 impl<T: ?Sized> Drop for RwLockMappedWriteGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.permits.release(self.held as usize);
+        super::release_write(self.permits, self.held);
     }
 }
 

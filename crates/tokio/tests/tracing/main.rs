@@ -1,0 +1,5 @@
+//! What a subscriber of `tracing` is told, as console-subscriber reads it: `cargo test -p tokio --features tracing --test tracing`.
+
+mod recorder;
+mod resources;
+mod tasks;
