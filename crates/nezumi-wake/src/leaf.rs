@@ -55,29 +55,6 @@ impl<T: Copy> Drop for PutBack<T> {
 /// what they would have, and the task is woken after the next driver turn, so that it is polled again without being traced.
 ///
 /// A task that is traced at each of its polls never goes on.
-///
-/// # Examples
-///
-/// How many futures a future waits for:
-///
-/// ```
-/// use nezumi::runtime::dump::{Trace, trace_with};
-/// use std::future::Future;
-/// use std::task::Poll;
-///
-/// # #[nezumi::main]
-/// # async fn main() {
-/// let mut both = Box::pin(async { nezumi::join!(std::future::pending::<()>(), nezumi::task::yield_now()) });
-/// let mut leaves = 0;
-/// Trace::root(std::future::poll_fn(|cx| {
-///     let polled = trace_with(|| both.as_mut().poll(cx), |_| leaves += 1);
-///     assert!(polled.is_pending());
-///     Poll::Ready(())
-/// }))
-/// .await;
-/// assert_eq!(leaves, 1);
-/// # }
-/// ```
 pub fn trace_with<FN, FT, R>(f: FN, mut trace_leaf: FT) -> R
 where
     FN: FnOnce() -> R,

@@ -39,8 +39,32 @@ pub(crate) use make::dump;
 pub(crate) use native::{default_signal, install, stack_of};
 pub(crate) use session::Dumps;
 
+/// # Examples
+///
+/// How many futures a future waits for:
+///
+/// ```
+/// use nezumi::runtime::dump::{Trace, trace_with};
+/// use std::future::Future;
+/// use std::task::Poll;
+///
+/// # #[nezumi::main]
+/// # async fn main() {
+/// let mut both = Box::pin(async { nezumi::join!(std::future::pending::<()>(), nezumi::task::yield_now()) });
+/// let mut leaves = 0;
+/// Trace::root(std::future::poll_fn(|cx| {
+///     let polled = trace_with(|| both.as_mut().poll(cx), |_| leaves += 1);
+///     assert!(polled.is_pending());
+///     Poll::Ready(())
+/// }))
+/// .await;
+/// assert_eq!(leaves, 1);
+/// # }
+/// ```
 #[doc(inline)]
-pub use nezumi_wake::leaf::{Root, TraceMeta, trace_with};
+pub use nezumi_wake::leaf::trace_with;
+#[doc(inline)]
+pub use nezumi_wake::leaf::{Root, TraceMeta};
 pub use symbol::{Backtrace, BacktraceFrame, BacktraceSymbol};
 pub use trace::Trace;
 
