@@ -12,6 +12,9 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// Operations between two looks whether it is over.
+const TURN: u32 = 100;
+
 struct Node {
     link: AtomicPtr<()>,
     is_queued: AtomicBool,
@@ -130,7 +133,7 @@ fn own_ring<const N: usize>(arena: &Arena<N>, index: usize, mut hand: Vec<Held>,
     let ring = &arena.rings[index];
     while !arena.is_over.load(Ordering::Relaxed) {
         let mut steals = 0;
-        for _ in 0..1000 {
+        for _ in 0..TURN {
             match rand.below(16) {
                 0..=4 => push(ring, &mut hand, rand.one_in(4)),
                 kind @ 5..=7 => hand.extend(pop(ring, kind).map(Held::leaves)),
@@ -164,6 +167,8 @@ fn own_ring<const N: usize>(arena: &Arena<N>, index: usize, mut hand: Vec<Held>,
             }
         }
         arena.steals.fetch_add(steals, Ordering::Relaxed);
+        // Where there are fewer processors than threads, one that runs for long has robbed all others of everything.
+        std::thread::yield_now();
     }
     hand.len()
 }

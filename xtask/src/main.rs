@@ -13,6 +13,7 @@ mod miri;
 mod mutate;
 mod proof;
 mod shell;
+mod shuttle;
 mod stress;
 
 use clap::Parser;
@@ -41,6 +42,8 @@ enum Command {
     Stress(stress::Options),
     /// Plays mixed scenes in one runtime for long: by default a minute on 2 and one on 4 workers. `--minutes M --workers N,N --seed S`.
     Soak(proof::Arguments),
+    /// Runs whole runtimes under shuttle: 10 000 random and PCT schedules of each program, a fresh seed each time.
+    Shuttle(shuttle::Options),
     /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --seed S`.
     Chaos(proof::Arguments),
     /// Checks that no workload of the benchmark has become slower than it was, or than Tokio.
@@ -58,6 +61,7 @@ fn main() -> ExitCode {
         Command::Cross(options) => cross::run(&options),
         Command::LockCheck(options) => lock_check::run(&options),
         Command::Stress(options) => stress::run(&options),
+        Command::Shuttle(options) => shuttle::run(&options),
         Command::Soak(arguments) => proof::soak(&arguments),
         Command::Chaos(arguments) => proof::chaos(&arguments),
         Command::BenchGate(options) => bench_gate::run(&options),

@@ -12,22 +12,22 @@ pub use shuttle::thread_local as of_the_checker;
 #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
 #[macro_export]
 macro_rules! thread_local {
-    ($(#[$attribute:meta])* static $NAME:ident: $Type:ty = $value:expr;) => {
+    ($($(#[$attribute:meta])* static $NAME:ident: $Type:ty = $value:expr;)+) => {$(
         ::std::thread_local! {
             $(#[$attribute])*
             static $NAME: $Type = const { $value };
         }
-    };
+    )+};
 }
 
 /// Declares a thread-local.
 #[cfg(any(nezumi_loom, nezumi_shuttle))]
 #[macro_export]
 macro_rules! thread_local {
-    ($(#[$attribute:meta])* static $NAME:ident: $Type:ty = $value:expr;) => {
+    ($($(#[$attribute:meta])* static $NAME:ident: $Type:ty = $value:expr;)+) => {$(
         $crate::local::of_the_checker! {
             $(#[$attribute])*
             static $NAME: $Type = $value;
         }
-    };
+    )+};
 }

@@ -43,8 +43,8 @@ impl Budget {
     }
 }
 
-thread_local! {
-    static BUDGET: Cell<Budget> = const { Cell::new(Budget::unconstrained()) };
+nezumi_prim::thread_local! {
+    static BUDGET: Cell<Budget> = Cell::new(Budget::unconstrained());
 }
 
 /// Sets the budget of this thread, and returns what stood there.

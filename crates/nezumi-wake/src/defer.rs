@@ -17,8 +17,8 @@ pub trait Host {
     fn forced_yield(&self, _waker: &Waker) {}
 }
 
-thread_local! {
-    static HOST: Cell<Option<NonNull<dyn Host>>> = const { Cell::new(None) };
+nezumi_prim::thread_local! {
+    static HOST: Cell<Option<NonNull<dyn Host>>> = Cell::new(None);
 }
 
 /// Puts the former host back when dropped.

@@ -12,8 +12,8 @@ enum Entered {
     Yes { allow_block_in_place: bool },
 }
 
-thread_local! {
-    static ENTERED: Cell<Entered> = const { Cell::new(Entered::No) };
+nezumi_prim::thread_local! {
+    static ENTERED: Cell<Entered> = Cell::new(Entered::No);
 }
 
 /// Whether code on this thread may block it.

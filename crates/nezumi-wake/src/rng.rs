@@ -13,8 +13,8 @@ struct Source {
     seeded: Cell<bool>,
 }
 
-thread_local! {
-    static SOURCE: Source = const { Source { rand: FastRand::new(0), seeded: Cell::new(false) } };
+nezumi_prim::thread_local! {
+    static SOURCE: Source = Source { rand: FastRand::new(0), seeded: Cell::new(false) };
 }
 
 impl Source {

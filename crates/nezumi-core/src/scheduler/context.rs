@@ -25,15 +25,13 @@ pub(crate) struct Context {
     depth: Cell<usize>,
 }
 
-thread_local! {
-    static CONTEXT: Context = const {
-        Context {
-            shard: Cell::new(ptr::null()),
-            worker: Cell::new(ptr::null()),
-            core: Cell::new(ptr::null()),
-            owned: Cell::new(ptr::null()),
-            depth: Cell::new(0),
-        }
+nezumi_prim::thread_local! {
+    static CONTEXT: Context = Context {
+        shard: Cell::new(ptr::null()),
+        worker: Cell::new(ptr::null()),
+        core: Cell::new(ptr::null()),
+        owned: Cell::new(ptr::null()),
+        depth: Cell::new(0),
     };
 }
 

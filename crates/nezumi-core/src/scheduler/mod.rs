@@ -21,6 +21,8 @@ mod schedule;
 mod shard;
 mod shared;
 pub(crate) mod shutdown;
+#[cfg(all(test, nezumi_shuttle))]
+mod shuttled;
 mod spares;
 pub(crate) mod spawn;
 pub(crate) mod state;

@@ -10,14 +10,14 @@ use crate::task::{self, Priority, Runnable, TaskRef};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-thread_local! {
+nezumi_prim::thread_local! {
     /// Of the task that is polled here, where its children inherit it.
-    static PRIORITY: Cell<Option<Priority>> = const { Cell::new(None) };
+    static PRIORITY: Cell<Option<Priority>> = Cell::new(None);
 }
 
 /// The priority of the task that runs on this thread, in a runtime whose tasks inherit it.
 pub(super) fn current_priority() -> Option<Priority> {
-    PRIORITY.get()
+    PRIORITY.with(Cell::get)
 }
 
 /// Runs the task with what the configuration asks for around it.
@@ -37,9 +37,10 @@ pub(super) fn run(shared: &Shared, shard: &Shard, runnable: Runnable) {
     // The hook is not part of the poll.
     let began = if hooks.before_poll.is_some() { now.map(|_| Instant::now()) } else { now };
     // No panic comes out of a poll.
-    let outer = PRIORITY.replace(shared.config.inherit_priority.then(|| task.priority()));
+    let outer =
+        PRIORITY.with(|priority| priority.replace(shared.config.inherit_priority.then(|| task.priority())));
     shared.dumps.poll(task.id(), runnable);
-    PRIORITY.set(outer);
+    PRIORITY.with(|priority| priority.set(outer));
     if let (Some(times), Some(began)) = (shard.poll_times(), began) {
         times.record(began.elapsed());
     }

@@ -33,6 +33,9 @@ impl Worker {
                 self.count_park();
                 self.sleep();
                 self.shard().counters.parked_unparked.add(1);
+            } else {
+                // What was seen may be in the hands of another, who is about to take it away.
+                nezumi_prim::hint::spin_loop();
             }
             // While the bit is still set: who sees this worker awake must not take its sleep for a long poll.
             self.shard().sight.forget();

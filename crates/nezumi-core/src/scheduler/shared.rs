@@ -68,9 +68,9 @@ pub(crate) struct Shared {
     pub(super) outside_completed: CachePadded<AtomicU64>,
 }
 
-thread_local! {
+nezumi_prim::thread_local! {
     /// The number by which this thread is spread over shards, one more than it; 0 is none yet.
-    static HINT: Cell<usize> = const { Cell::new(0) };
+    static HINT: Cell<usize> = Cell::new(0);
 }
 
 /// This thread's number: sticky, so that what one thread pushes stays in order.

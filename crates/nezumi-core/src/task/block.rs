@@ -36,8 +36,8 @@ struct List {
     len: Cell<usize>,
 }
 
-thread_local! {
-    static HERE: Cell<*const Blocks> = const { Cell::new(ptr::null()) };
+nezumi_prim::thread_local! {
+    static HERE: Cell<*const Blocks> = Cell::new(ptr::null());
 }
 
 /// Gives the thread back what it kept its blocks in before.
@@ -57,13 +57,13 @@ impl Blocks {
     ///
     /// The guard is dropped, on this thread, before `self` goes or moves to another thread; guards are dropped in the reverse order.
     pub(crate) unsafe fn keep_here(&self) -> Kept<'_> {
-        Kept { former: HERE.replace(self), _blocks: PhantomData }
+        Kept { former: HERE.with(|here| here.replace(self)), _blocks: PhantomData }
     }
 }
 
 impl Drop for Kept<'_> {
     fn drop(&mut self) {
-        HERE.set(self.former);
+        HERE.with(|here| here.set(self.former));
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn room<T>() -> NonNull<T> {
         return allocate(Layout::new::<T>()).cast();
     };
     // SAFETY: what stands there is valid, by the contract of `keep_here`.
-    let kept = unsafe { HERE.get().as_ref() }.and_then(|blocks| blocks.lists[size].pop());
+    let kept = unsafe { HERE.with(Cell::get).as_ref() }.and_then(|blocks| blocks.lists[size].pop());
     kept.unwrap_or_else(|| allocate(layout_of(size)).cast()).cast()
 }
 
@@ -148,7 +148,9 @@ pub(super) unsafe fn free<T>(value: NonNull<T>) {
                 None => Layout::new::<T>(),
                 Some(size) => {
                     // SAFETY: as in `room`.
-                    if let Some(list) = unsafe { HERE.get().as_ref() }.map(|blocks| &blocks.lists[size]) {
+                    if let Some(list) =
+                        unsafe { HERE.with(Cell::get).as_ref() }.map(|blocks| &blocks.lists[size])
+                    {
                         if (list.len.get() + 1) * (size + 1) * STEP <= KEPT_BYTES {
                             return list.push(self.0.cast());
                         }

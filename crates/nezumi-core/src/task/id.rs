@@ -20,10 +20,10 @@ impl fmt::Display for Id {
     }
 }
 
-thread_local! {
+nezumi_prim::thread_local! {
     /// The next id of this thread's block; a multiple of the block's size when the block is used up.
-    static NEXT: Cell<u64> = const { Cell::new(0) };
-    static CURRENT: Cell<Option<Id>> = const { Cell::new(None) };
+    static NEXT: Cell<u64> = Cell::new(0);
+    static CURRENT: Cell<Option<Id>> = Cell::new(None);
 }
 
 impl Id {

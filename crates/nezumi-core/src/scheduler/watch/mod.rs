@@ -77,7 +77,8 @@ impl Watch {
 
     /// Starts the thread.
     pub(super) fn start(&self, handle: &Handle) -> io::Result<()> {
-        if !handle.shared().config.watch {
+        // Under shuttle no time passes, and the watch is a step that the program takes itself.
+        if !handle.shared().config.watch || cfg!(nezumi_shuttle) {
             return Ok(());
         }
         let bell = Arc::clone(&self.bell);

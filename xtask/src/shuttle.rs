@@ -1,0 +1,52 @@
+//! Whole runtimes under shuttle: random schedules, and those of PCT, from a fresh seed each time.
+//!
+//! The programs are `crates/nezumi-core/src/scheduler/shuttled.rs`. Each gets ten thousand schedules, within five minutes for all, or with
+//! `--full` a hundred thousand, within an hour.
+
+use crate::shell;
+use anyhow::{Context, Result};
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Ten times as many schedules.
+    #[arg(long)]
+    full: bool,
+    /// So many schedules for each program.
+    #[arg(long, value_name = "N")]
+    schedules: Option<u64>,
+    /// What an earlier run printed.
+    #[arg(long)]
+    seed: Option<String>,
+    /// Only programs whose name contains this.
+    filter: Option<String>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let schedules = options.schedules.unwrap_or(if options.full { 100_000 } else { 10_000 });
+    let limit = Duration::from_secs(if options.full { 3600 } else { 300 });
+    let seed = match &options.seed {
+        Some(seed) => seed.clone(),
+        None => format!("{:#018x}", RandomState::new().hash_one(schedules)),
+    };
+    let test = || {
+        let mut test = shell::cargo();
+        test.env("RUSTFLAGS", "--cfg nezumi_shuttle")
+            .env("CARGO_TARGET_DIR", shell::target_dir().join("shuttle"))
+            .args(["test", "--quiet", "--release", "--lib", "--package", "nezumi-core"]);
+        test
+    };
+    shell::run(test().arg("--no-run"))?;
+    let mut programs = test();
+    programs
+        .env("NEZUMI_SHUTTLE_SEED", &seed)
+        .env("NEZUMI_SHUTTLE_SCHEDULES", schedules.to_string())
+        // One after the other: what a program finds is found again by the same seed.
+        .arg(format!("shuttled::{}", options.filter.as_deref().unwrap_or_default()))
+        .args(["--", "--test-threads=1"]);
+    let took =
+        shell::run_within(limit, &mut programs).with_context(|| format!("again with --seed {seed}"))?;
+    println!("{schedules} schedules of each program, seed {seed}: {:.1} s", took.as_secs_f64());
+    Ok(())
+}
