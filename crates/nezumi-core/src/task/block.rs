@@ -148,9 +148,8 @@ pub(super) unsafe fn free<T>(value: NonNull<T>) {
                 None => Layout::new::<T>(),
                 Some(size) => {
                     // SAFETY: as in `room`.
-                    if let Some(list) =
-                        unsafe { HERE.with(Cell::get).as_ref() }.map(|blocks| &blocks.lists[size])
-                    {
+                    let kept = unsafe { HERE.with(Cell::get).as_ref() };
+                    if let Some(list) = kept.map(|blocks| &blocks.lists[size]) {
                         if (list.len.get() + 1) * (size + 1) * STEP <= KEPT_BYTES {
                             return list.push(self.0.cast());
                         }
