@@ -8,6 +8,7 @@
 //! - `load`: scenes that programs play, a few milliseconds each, and which check their own outcome.
 //! - `soak`: these, for hours, in one runtime. `chaos`: in many short-lived ones, with every atomic access of the runtime a place where its
 //!   thread may be held up (`--cfg nezumi_chaos`); `queues`: the queues alone.
+//! - `faults`: what goes wrong around a runtime, case by case, each in a process of its own.
 //!
 //! A run that fails prints its seed, and exits with 1. The same seed chooses the same scenes in the same order, with the same numbers; how the
 //! threads interleave is the machine's.
@@ -15,6 +16,7 @@
 
 mod census;
 mod chaos;
+mod faults;
 mod ledger;
 mod load;
 mod queues;
@@ -35,6 +37,8 @@ static HEAP: census::Counting = census::Counting;
 enum Command {
     /// Plays mixed scenes in one runtime for long.
     Soak(soak::Options),
+    /// Lets everything go wrong that can.
+    Faults(faults::Options),
     /// Lets many runtimes live shortly, with threads held up at random.
     Chaos(chaos::Options),
 }
@@ -44,6 +48,7 @@ enum Command {
 pub fn main() -> ExitCode {
     let is_proven = match Command::parse() {
         Command::Soak(options) => soak::run(&options),
+        Command::Faults(options) => faults::run(&options),
         Command::Chaos(options) => chaos::run(&options),
     };
     if is_proven { ExitCode::SUCCESS } else { ExitCode::FAILURE }

@@ -33,6 +33,12 @@ impl<T: Copy> Output<T> {
     }
 }
 
+impl<T> Output<T> {
+    pub(crate) fn into_value(self) -> T {
+        self.value
+    }
+}
+
 /// One that must complete, or panic.
 pub(crate) fn tracked<F: Future>(future: F) -> Tracked<F> {
     enter(future, false)

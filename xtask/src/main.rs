@@ -44,6 +44,8 @@ enum Command {
     Soak(proof::Arguments),
     /// Runs whole runtimes under shuttle: 10 000 random and PCT schedules of each program, a fresh seed each time.
     Shuttle(shuttle::Options),
+    /// Lets everything go wrong that can: panics, refusals, signals, forks, crowds; each case in a process of its own, some ten minutes in all.
+    Faults(proof::Arguments),
     /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --seed S`.
     Chaos(proof::Arguments),
     /// Checks that no workload of the benchmark has become slower than it was, or than Tokio.
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
         Command::LockCheck(options) => lock_check::run(&options),
         Command::Stress(options) => stress::run(&options),
         Command::Shuttle(options) => shuttle::run(&options),
+        Command::Faults(arguments) => proof::faults(&arguments),
         Command::Soak(arguments) => proof::soak(&arguments),
         Command::Chaos(arguments) => proof::chaos(&arguments),
         Command::BenchGate(options) => bench_gate::run(&options),

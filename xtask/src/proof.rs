@@ -23,6 +23,11 @@ pub(crate) fn chaos(arguments: &Arguments) -> Result<()> {
     run("chaos", arguments, Some("nezumi_chaos"))
 }
 
+/// Code that panics, a system that refuses, interrupts and ends, and too much of everything.
+pub(crate) fn faults(arguments: &Arguments) -> Result<()> {
+    run("faults", arguments, None)
+}
+
 /// Builds with `cfg`, if any, and runs a command. What it prints on failure ends with how to run it again.
 fn run(command: &str, arguments: &Arguments, cfg: Option<&str>) -> Result<()> {
     let directory = shell::target_dir().join(cfg.unwrap_or("proof"));

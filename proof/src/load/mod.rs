@@ -11,7 +11,7 @@ mod runtimes;
 mod sockets;
 mod timers;
 
-pub(crate) use panics::silence_those_on_purpose;
+pub(crate) use panics::{OnPurpose, silence_those_on_purpose};
 
 use crate::ledger;
 use crate::seed::{Rand, Seed};

@@ -7,7 +7,7 @@ use nezumi::time;
 use std::panic;
 
 /// What the panics here carry.
-struct OnPurpose;
+pub(crate) struct OnPurpose;
 
 /// Those of this module are not reported; all others are, as ever.
 pub(crate) fn silence_those_on_purpose() {

@@ -1,0 +1,170 @@
+//! What goes wrong around a runtime: code that panics, a system that refuses, interrupts and ends, and too much of everything.
+//!
+//! Each case runs in a process of its own, which it may limit, fork or abort as it likes, and has a time by which it must be over. After it, as after
+//! all else here, the ledger must be closed and the census as it was.
+
+mod contexts;
+mod crowds;
+mod panics;
+mod refusals;
+mod signals;
+
+use crate::census::Census;
+use crate::ledger;
+use crate::load;
+use crate::seed::Seed;
+use crate::task::tracked;
+use crate::watchdog;
+use nezumi::runtime::{Builder, Runtime};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Only cases whose name contains this.
+    #[arg(default_value = "")]
+    filter: String,
+    /// What an earlier run printed.
+    #[arg(long)]
+    seed: Option<Seed>,
+    /// This one, in this process.
+    #[arg(long, value_name = "CASE", hide = true)]
+    case: Option<String>,
+}
+
+struct Case {
+    name: &'static str,
+    /// By then it must be over, on a machine that has other things to do.
+    seconds: u64,
+    run: fn(Seed),
+}
+
+const fn case(name: &'static str, seconds: u64, run: fn(Seed)) -> Case {
+    Case { name, seconds, run }
+}
+
+const CASES: &[Case] = &[
+    case("panics_of_tasks", 60, panics::of_tasks),
+    case("panics_of_wakers", 60, panics::of_wakers),
+    case("panics_of_hooks", 60, panics::of_hooks),
+    case("panics_of_closures", 60, panics::of_closures),
+    case("descriptors_run_out", 60, refusals::descriptors_run_out),
+    case("threads_are_refused_at_first", 60, refusals::threads_are_refused_at_first),
+    case("threads_are_refused_later", 60, refusals::threads_are_refused_later),
+    case("registrations_fail", 60, refusals::registrations_fail),
+    case("writes_are_short", 60, refusals::writes_are_short),
+    case("a_million_signals", 180, signals::a_million),
+    case("forks", 60, signals::forks),
+    case("runtimes_end_anywhere", 60, contexts::runtimes_end_anywhere),
+    case("thread_locals_use_the_runtime", 60, contexts::thread_locals_use_the_runtime),
+    case("ten_thousand_lives", 240, contexts::ten_thousand_lives),
+    case("a_million_tasks", 120, crowds::a_million_tasks),
+    case("a_million_timers", 120, crowds::a_million_timers),
+    case("ten_thousand_connections", 120, crowds::ten_thousand_connections),
+];
+
+pub(crate) fn run(options: &Options) -> bool {
+    let seed = options.seed.unwrap_or_else(Seed::fresh);
+    match &options.case {
+        Some(name) => run_here(name, seed),
+        None => run_all(&options.filter, seed),
+    }
+}
+
+fn run_all(filter: &str, seed: Seed) -> bool {
+    println!("faults: seed {seed}");
+    let (mut passed, mut failed) = (0, Vec::new());
+    for case in CASES.iter().filter(|case| case.name.contains(filter)) {
+        let begin = Instant::now();
+        let outcome = run_apart(case, seed);
+        let seconds = begin.elapsed().as_secs_f64();
+        match outcome {
+            Ok(()) => {
+                passed += 1;
+                println!("ok      {} ({seconds:.1} s)", case.name);
+            }
+            Err(why) => {
+                println!("FAILED  {} ({seconds:.1} s): {why}; again with --seed {seed}", case.name);
+                failed.push(case.name);
+            }
+        }
+    }
+    println!("faults: {passed} cases passed, failed: {failed:?}");
+    failed.is_empty() && passed > 0
+}
+
+fn run_apart(case: &Case, seed: Seed) -> Result<(), String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut child = Command::new(this)
+        .args(["faults", "--case", case.name, "--seed", &seed.to_string()])
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let deadline = Instant::now() + Duration::from_secs(case.seconds);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(status.to_string()),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            outcome => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("not over after {} s ({outcome:?})", case.seconds));
+            }
+        }
+    }
+}
+
+fn run_here(name: &str, seed: Seed) -> bool {
+    let Some(case) = CASES.iter().find(|case| case.name == name) else {
+        ledger::fault("there is no such case");
+        return false;
+    };
+    ledger::begin_run(seed);
+    load::silence_those_on_purpose();
+    watchdog::start(Duration::from_secs(case.seconds));
+    // What only a first use makes.
+    for workers in [0, 1, 2] {
+        expect_works(&runtime(workers));
+    }
+    let before = Census::take();
+    (case.run)(seed);
+    ledger::expect_all_closed(Duration::from_secs(10));
+    if let Err(after) = Census::settled(&before, Duration::from_secs(10)) {
+        ledger::fault(&format!("{name}: at first {before}, in the end {after}"));
+    }
+    ledger::faults() == 0
+}
+
+/// With so many workers, or the single-threaded one.
+fn runtime(workers: usize) -> Runtime {
+    builder(workers).build().expect("a runtime")
+}
+
+fn builder(workers: usize) -> Builder {
+    let mut builder = match workers {
+        0 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
+    builder.worker_threads(workers.max(1)).enable_all();
+    builder
+}
+
+/// Whatever has happened to it, a runtime spawns, sleeps, blocks and joins.
+fn expect_works(rt: &Runtime) {
+    let sum = rt.block_on(async {
+        let tasks: Vec<_> = (1..=4)
+            .map(|number| {
+                nezumi::spawn(tracked(async move {
+                    nezumi::time::sleep(Duration::from_millis(1)).await;
+                    nezumi::task::spawn_blocking(move || number).await.unwrap()
+                }))
+            })
+            .collect();
+        let mut sum = 0;
+        for task in tasks {
+            sum += task.await.unwrap().get();
+        }
+        sum
+    });
+    assert_eq!(sum, 10);
+}
