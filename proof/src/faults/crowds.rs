@@ -3,6 +3,7 @@
 use super::refusals::limit;
 use super::runtime;
 use crate::census::heap;
+use crate::ledger;
 use crate::resident::resident;
 use crate::seed::Seed;
 use crate::task::cancellable;
@@ -23,6 +24,7 @@ struct Scale {
 
 impl Scale {
     fn empty(what: &'static str) -> Self {
+        ledger::make_room(MILLION);
         trim();
         Scale { what, heap: heap().0, resident: resident() }
     }

@@ -100,7 +100,7 @@ pub(super) fn of_tasks(_: Seed) {
             for _ in 0..10 {
                 drop(rt.spawn(cancellable(async { BangOnDrop })));
             }
-            rt.block_on(time::sleep(Duration::from_millis(2)));
+            rt.block_on(async { time::sleep(Duration::from_millis(2)).await });
         }),
         ("the drop of an output with its handle", |rt| {
             let task = rt.spawn(cancellable(async { BangOnDrop }));

@@ -6,8 +6,10 @@ use crate::task::tracked;
 use nezumi::io::unix::AsyncFd;
 use nezumi::io::{AsyncReadExt, AsyncWriteExt};
 use nezumi::net::{TcpListener, TcpSocket, TcpStream};
-use nezumi::task::block_in_place;
-use std::time::Duration;
+use nezumi::runtime::Runtime;
+use nezumi::task::{JoinHandle, block_in_place};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
 
 /// Sets the soft limit, and returns what it was.
 pub(super) fn limit(resource: libc::__rlimit_resource_t, to: u64) -> u64 {
@@ -57,6 +59,8 @@ pub(super) fn descriptors_run_out(_: Seed) {
             old.1.read_exact(&mut buffer).await.unwrap();
             drop(open);
             limit(libc::RLIMIT_NOFILE, before);
+            // Children that were started, but could not be waited for, are reaped with the next one at the latest.
+            assert!(nezumi::process::Command::new("true").status().await.unwrap().success());
             let (client, server) = nezumi::join!(TcpStream::connect(address), listener.accept());
             drop((client.unwrap(), server.unwrap()));
         });
@@ -87,7 +91,7 @@ pub(super) fn threads_are_refused_later(_: Seed) {
         let pages: u64 = size.split_whitespace().next().unwrap().parse().unwrap();
         let before = limit(libc::RLIMIT_AS, pages * 4096 + (16 << 20));
         for _ in 0..10 {
-            let jobs: Vec<_> = (0..50).map(|number| rt.spawn_blocking(move || number)).collect();
+            let jobs: Vec<_> = (0..50).map(|number| spawn_until_accepted(&rt, number)).collect();
             let sum: u32 = rt.block_on(async {
                 let mut sum = 0;
                 for job in jobs {
@@ -118,6 +122,23 @@ pub(super) fn threads_are_refused_later(_: Seed) {
         limit(libc::RLIMIT_AS, before);
         expect_works(&rt);
     }
+}
+
+/// When the last thread of the pool has just become a worker, for one that is blocked, there is none that a job could wait for: then to spawn one
+/// is a panic, as documented. The thread comes back.
+fn spawn_until_accepted(rt: &Runtime, number: u32) -> JoinHandle<u32> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let job = loop {
+        match catch_unwind(AssertUnwindSafe(|| rt.spawn_blocking(move || number))) {
+            Ok(job) => break job,
+            Err(_) => assert!(Instant::now() < deadline, "the thread does not come back"),
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    std::panic::set_hook(report);
+    job
 }
 
 /// Of files that the system cannot wait for. Nothing of the attempt is left, and who owned the file has it back.
