@@ -11,7 +11,7 @@ use nezumi::runtime::{Builder, Runtime};
 use nezumi::sync::{Mutex, Notify, Semaphore, broadcast, mpsc, oneshot, watch};
 use nezumi::task::{JoinSet, LocalSet, block_in_place, spawn_blocking, yield_now};
 use nezumi::time;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{self, AssertUnwindSafe};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -273,7 +273,7 @@ pub(super) fn of_wakers(_: Seed) {
             let (tx, rx) = mpsc::channel::<u32>(1);
             let rx = std::cell::RefCell::new(rx);
             with_each(
-                || async { rx.borrow_mut().recv().await },
+                || poll_fn(|cx| rx.borrow_mut().poll_recv(cx)),
                 || {
                     let _ = tx.try_send(1);
                 },
@@ -364,20 +364,10 @@ pub(super) fn of_hooks(_: Seed) {
                 let _ = panic::catch_unwind(AssertUnwindSafe(|| rt.block_on(rounds.0)));
             }
             let ended = panic::catch_unwind(AssertUnwindSafe(|| drop(rt)));
-            assert!(ended.is_ok_and_on_purpose(), "{name} on {workers} workers");
-        }
-    }
-}
-
-trait OnPurposeOnly {
-    fn is_ok_and_on_purpose(self) -> bool;
-}
-
-impl OnPurposeOnly for std::thread::Result<()> {
-    fn is_ok_and_on_purpose(self) -> bool {
-        match self {
-            Ok(()) => true,
-            Err(payload) => payload.is::<OnPurpose>(),
+            assert!(
+                ended.is_ok() || ended.is_err_and(|payload| payload.is::<OnPurpose>()),
+                "{name} on {workers} workers"
+            );
         }
     }
 }
