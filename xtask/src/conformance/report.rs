@@ -3,7 +3,7 @@
 use super::expected::Expected;
 use super::nextest::Outcome;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Serialize)]
 pub(crate) struct Report {
@@ -16,6 +16,9 @@ pub(crate) struct Report {
     expected_failures: Vec<String>,
     /// How many passed, and how many there are, in each file.
     files: BTreeMap<String, [usize; 2]>,
+    /// And why, in the same order.
+    #[serde(skip)]
+    reasons: Vec<String>,
     /// On the list, but passed, or gone.
     #[serde(skip)]
     stale: Vec<String>,
@@ -30,24 +33,30 @@ impl Report {
             passed: outcome.values().filter(|passed| **passed).count(),
             failed: Vec::new(),
             expected_failures: Vec::new(),
+            reasons: Vec::new(),
             files: BTreeMap::new(),
             stale: Vec::new(),
         };
+        let mut names = BTreeSet::new();
         for ((file, test), passed) in outcome {
             let name = format!("{file}::{test}");
+            names.insert(name.clone());
             let counts = report.files.entry(file).or_default();
             counts[0] += usize::from(passed);
             counts[1] += 1;
             if !passed {
-                if expected.contains_key(&name) {
+                if let Some(expectation) = expected.get(&name) {
+                    report.reasons.push(expectation.reason.clone());
                     report.expected_failures.push(name.clone());
                 }
                 report.failed.push(name);
             }
         }
         if !partial {
-            let is_stale = |name: &&String| !report.failed.contains(name);
-            report.stale = expected.keys().filter(is_stale).cloned().collect();
+            let stale = expected.iter().filter(|(name, expectation)| {
+                if expectation.may_pass { !names.contains(*name) } else { !report.failed.contains(name) }
+            });
+            report.stale = stale.map(|(name, _)| name.clone()).collect();
         }
         report
     }
@@ -67,8 +76,8 @@ impl Report {
         for name in &self.stale {
             println!("STALE    {name}: expected to fail, and did not; take it off the list");
         }
-        for name in &self.expected_failures {
-            println!("expected {name}");
+        for (name, reason) in self.expected_failures.iter().zip(&self.reasons) {
+            println!("expected {name}: {reason}");
         }
         println!("{}: {} of {} passed", self.suite, self.passed, self.total);
     }
@@ -77,6 +86,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conformance::expected::Expectation;
 
     fn outcome() -> Outcome {
         [("io", "read", true), ("io", "write", false), ("lib", "unit", true)]
@@ -85,7 +95,8 @@ mod tests {
     }
 
     fn expecting(names: &[&str]) -> Expected {
-        names.iter().map(|name| ((*name).to_owned(), "reason".to_owned())).collect()
+        let because = || Expectation { reason: "reason".to_owned(), may_pass: false };
+        names.iter().map(|name| ((*name).to_owned(), because())).collect()
     }
 
     #[test]
@@ -105,6 +116,9 @@ mod tests {
         assert!(!Report::new("s", outcome(), &expecting(&[]), false).is_as_expected());
         assert!(!Report::new("s", outcome(), &expecting(&["io::write", "io::read"]), false).is_as_expected());
         assert!(!Report::new("s", outcome(), &expecting(&["io::write", "io::gone"]), false).is_as_expected());
+        let mut may_pass = expecting(&["io::write", "io::read"]);
+        may_pass.values_mut().for_each(|expectation| expectation.may_pass = true);
+        assert!(Report::new("s", outcome(), &may_pass, false).is_as_expected());
         assert!(Report::new("s", outcome(), &expecting(&["io::write", "io::gone"]), true).is_as_expected());
     }
 }
