@@ -1,4 +1,4 @@
-//! Runs of `nezumi-proof`: built in release mode, each way of building in a target directory of its own.
+//! Runs of `nezumi-proof`: built in release mode, with a `cfg` in a target directory of its own.
 
 use crate::shell;
 use anyhow::{Result, ensure};
@@ -30,7 +30,7 @@ pub(crate) fn faults(arguments: &Arguments) -> Result<()> {
 
 /// Builds with `cfg`, if any, and runs a command. What it prints on failure ends with how to run it again.
 fn run(command: &str, arguments: &Arguments, cfg: Option<&str>) -> Result<()> {
-    let directory = shell::target_dir().join(cfg.unwrap_or("proof"));
+    let directory = cfg.map_or_else(shell::target_dir, |cfg| shell::target_dir().join(cfg));
     let mut build = shell::cargo();
     build.args(["build", "--quiet", "--release", "--package", "nezumi-proof"]);
     build.env("CARGO_TARGET_DIR", &directory);
