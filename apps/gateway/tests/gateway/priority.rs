@@ -57,10 +57,12 @@ async fn streams_of_one_connection_may_have_different_priorities() {
     .await;
     let proxy = Proxy::start("", &two_routes(&server, "protocol = \"http2\""));
     let Client::Http2(link) = Client::http2(proxy.address).await else { unreachable!("asked for HTTP/2") };
-    let all = (0..200).map(|number| {
+    // All bodies together fit into the connection's first window. Where they do not, they are cut up small among so many streams, which
+    // h2 takes for a flood, and closes the connection (`too_many_data_frames`).
+    let all = (0..100).map(|number| {
         let mut client = Client::Http2(link.clone());
         tokio::spawn(async move {
-            let body = format!("{number} ").repeat(1 + number * 10);
+            let body = format!("{number} ").repeat(100);
             let answer = client.ask(request(Version::HTTP_2, path(number), &body)).await;
             assert_eq!((answer.status, answer.body), (StatusCode::OK, body));
         })
