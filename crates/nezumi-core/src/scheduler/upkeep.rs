@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 const INJECT_EVERY: Duration = Duration::from_micros(200);
 /// How much work may pass between two rounds.
 const ROUND_EVERY: Duration = Duration::from_micros(500);
+/// Of so many attempts to turn the driver for those who wait for that, which found somebody in it, one lets others run.
+const MAKE_WAY_EVERY: u32 = 4;
 /// The step of the first round at the latest: nothing is known of this worker's polls yet.
 const FIRST_ROUND: u32 = 4;
 /// The bounds of the tuned interval between looks at the inject queue, in steps.
@@ -36,6 +38,8 @@ pub(super) struct Upkeep {
     /// Between two rounds at the most, and as it is tuned.
     most_round_steps: u32,
     round_steps: Cell<u32>,
+    /// How often somebody else sat in the driver when others were to wait for it.
+    turned_away: Cell<u32>,
     meter: Meter,
     glance: Glance,
 }
@@ -84,6 +88,7 @@ impl Upkeep {
             fixed: config.global_queue_interval.is_some(),
             most_round_steps: config.event_interval,
             round_steps: Cell::new(config.event_interval),
+            turned_away: Cell::new(0),
             meter: Meter::new(shard),
             glance: Glance::new(shard.index()),
         }
@@ -141,16 +146,27 @@ impl Upkeep {
         self.meter.start();
     }
 
-    /// Dispatches what the driver has ready, without waiting. Does nothing while somebody else sits in the driver.
-    pub(super) fn turn_driver(&self, worker: &Worker) {
+    /// Dispatches what the driver has ready, without waiting. Does nothing, and returns `false`, while somebody else sits in the driver.
+    pub(super) fn turn_driver(&self, worker: &Worker) -> bool {
         let shared = worker.shared();
-        let Some(handle) = &shared.driver else { return };
-        let Some(mut seat) = shared.driver_seat.try_lock() else { return };
+        let Some(handle) = &shared.driver else { return true };
+        let Some(mut seat) = shared.driver_seat.try_lock() else { return false };
         if let Some(driver) = &mut *seat {
             shared.driver_turns.fetch_add(1, Ordering::Relaxed);
             worker.dispatch(|| {
                 driver.turn(handle, Some(Duration::ZERO), shared.config.events_per_busy_turn);
             });
+        }
+        true
+    }
+
+    /// Those who are runnable here have asked to wait for a turn of the driver, in which somebody else sits, and who has perhaps been woken there
+    /// and has no processor: now and then this thread lets others run.
+    pub(super) fn make_way(&self) {
+        let turned_away = self.turned_away.get().wrapping_add(1);
+        self.turned_away.set(turned_away);
+        if turned_away % MAKE_WAY_EVERY == 0 {
+            nezumi_prim::thread::yield_now();
         }
     }
 

@@ -397,7 +397,9 @@ impl Worker {
         if self.deferred.borrow().is_empty() && self.yielded_tasks.borrow().is_empty() {
             return false;
         }
-        self.upkeep.turn_driver(self);
+        if !self.upkeep.turn_driver(self) {
+            self.upkeep.make_way();
+        }
         self.dispatch(|| self.drain_deferred());
         true
     }
