@@ -43,14 +43,14 @@ use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use nezumi_prim::sync::{Mutex, MutexGuard};
 use nezumi_queue::list::{Link, LinkedList, Links};
 use nezumi_trace::{Granted, Slot, Waiting};
-use nezumi_wake::{block_on, coop, entered};
+use nezumi_wake::{block_on, coop, entered, leaf};
 use pin_project_lite::pin_project;
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 const CLOSED: usize = 0b01;
 const WAITERS: usize = 0b10;
@@ -615,6 +615,10 @@ impl Future for Acquire<'_> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
+        if !*this.queued {
+            // Before it takes anything: who only looks must leave the permits where they are.
+            ready!(leaf::poll_leaf(cx));
+        }
         let waiter = this.waiter.as_ref();
         let trace = &this.semaphore.trace;
         let inside = trace.enter(this.waiting);

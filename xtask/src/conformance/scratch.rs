@@ -45,7 +45,7 @@ pub(crate) fn lay_out(suite: &Suite, implementation: Implementation, update_lock
             tests_mentioning(&manifest, &source, None)?
         }
     };
-    add_workspace(&mut manifest, implementation);
+    add_workspace(&mut manifest, suite, implementation);
     let path = directory.join("Cargo.toml");
     fs::write(&path, toml::to_string(&manifest)?)?;
     lock(suite, implementation, &path, update_lock)?;
@@ -178,7 +178,7 @@ fn library(suite: &Suite, implementation: Implementation, version: &str) -> Tabl
 }
 
 /// Makes the package a workspace of its own, with our `tokio` patched in.
-fn add_workspace(manifest: &mut Table, implementation: Implementation) {
+fn add_workspace(manifest: &mut Table, suite: &Suite, implementation: Implementation) {
     manifest.insert("workspace".to_owned(), Value::Table(Table::new()));
     if implementation == Implementation::Nezumi {
         let tokio = Table::from_iter([("path".to_owned(), path_of_facade())]);
@@ -186,7 +186,9 @@ fn add_workspace(manifest: &mut Table, implementation: Implementation) {
         let patch = Table::from_iter([("crates-io".to_owned(), Value::Table(patch))]);
         manifest.insert("patch".to_owned(), Value::Table(patch));
     }
-    let dev = Table::from_iter([("debug".to_owned(), Value::String("line-tables-only".to_owned()))]);
+    // With line tables alone functions have short names, and some tests read whole ones in dumps.
+    let debug = if suite.features.contains(&"taskdump") { "full" } else { "line-tables-only" };
+    let dev = Table::from_iter([("debug".to_owned(), Value::String(debug.to_owned()))]);
     let profile = Table::from_iter([("dev".to_owned(), Value::Table(dev))]);
     manifest.insert("profile".to_owned(), Value::Table(profile));
     // Lints are for their authors.

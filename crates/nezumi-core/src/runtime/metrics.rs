@@ -168,7 +168,7 @@ impl RuntimeMetrics {
         self.total(worker, |shard| shard.counters().overflowed.get())
     }
 
-    /// How many tasks wait in a worker's ring.
+    /// How many tasks wait in a worker's own queue, without the one that is next in any case.
     #[track_caller]
     #[must_use]
     pub fn worker_local_queue_depth(&self, worker: usize) -> usize {

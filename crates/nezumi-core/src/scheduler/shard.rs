@@ -178,9 +178,10 @@ impl Shard {
         self.polling.is_here();
     }
 
-    /// How many tasks wait here.
+    /// How many tasks wait here. A hot one, which is next in any case, is not counted, as Tokio does not count what is in its slot for that.
     pub(crate) fn queue_depth(&self) -> usize {
-        self.ring.len() + self.high.len() + self.background.len() + self.depth.load(Ordering::Relaxed)
+        let normal = self.ring.len().saturating_sub(usize::from(self.ring.has_hot()));
+        normal + self.high.len() + self.background.len() + self.depth.load(Ordering::Relaxed)
     }
 
     /// Takes the strong reference again that [`free`](Self::free) gave up.
