@@ -56,9 +56,7 @@ impl Worker {
             }
             match self.steal_from(shared.shard(victim)) {
                 Steal::Taken { first, more } => {
-                    let counters = &self.shard().counters;
-                    counters.steal_operations.add(1);
-                    counters.stolen.add(1 + more as u64);
+                    self.count_stolen(1 + more);
                     return (Some(first), false);
                 }
                 Steal::Busy => busy = true,
@@ -72,11 +70,15 @@ impl Worker {
     #[cold]
     pub(super) fn take_over_from(&self, victim: &Shard) {
         if let Steal::Taken { first, more } = self.steal_from(victim) {
-            let counters = &self.shard().counters;
-            counters.steal_operations.add(1);
-            counters.stolen.add(1 + more as u64);
+            self.count_stolen(1 + more);
             self.push(first, false);
         }
+    }
+
+    fn count_stolen(&self, tasks: usize) {
+        let counters = &self.shard().counters;
+        counters.steal_operations.add(1);
+        counters.stolen.add(tasks as u64);
     }
 
     fn steal_from(&self, victim: &Shard) -> Steal<Runnable> {

@@ -3,7 +3,8 @@
 //! Called by `thread` (the loop around it) and, re-entrantly, by wakers through `schedule`. A worker is what a thread does for a while; the
 //! thread may give it up in the middle of a poll (`block_in_place`), and another thread then makes a new one for the same shard.
 //!
-//! Promise: everything that is runnable here is stealable; a hot task runs next, yet never more than three in a row nor past the budget of the
+//! Promise: everything that is runnable here is stealable, but for tasks that have yielded, which wait for the worker's next turn of the driver (and
+//! for the end of the poll before it, however long); a hot task runs next, yet never more than three in a row nor past the budget of the
 //! poll that woke it; the inject queue, the driver and the timers are looked at every few dozen steps, however busy the ring is.
 //!
 //! All fields that a waker may touch in the middle of a poll are cells, and no borrow lives across a poll.
@@ -144,8 +145,7 @@ impl Worker {
         }
         if let Some(runnable) = self.pick(tick) {
             self.found_work();
-            self.run(runnable);
-            return if self.given_up.get() { Step::GivenUp } else { Step::Ran };
+            return self.run(runnable);
         }
         if self.shared().is_shutting_down() {
             return Step::Shutdown;
@@ -155,8 +155,7 @@ impl Worker {
         }
         if let Some(runnable) = self.steal() {
             self.fresh_budget();
-            self.run(runnable);
-            return if self.given_up.get() { Step::GivenUp } else { Step::Ran };
+            return self.run(runnable);
         }
         if self.is_told_to_leave() {
             return Step::Leave;
@@ -165,8 +164,7 @@ impl Worker {
         if let Some(runnable) = self.pick_background() {
             self.found_work();
             self.fresh_budget();
-            self.run(runnable);
-            return if self.given_up.get() { Step::GivenUp } else { Step::Ran };
+            return self.run(runnable);
         }
         Step::Idle
     }
@@ -308,14 +306,16 @@ impl Worker {
     }
 
     #[inline]
-    fn run(&self, runnable: Runnable) {
+    fn run(&self, runnable: Runnable) -> Step {
         let shard = self.shard();
         shard.polling.begin();
         shard.polling.runs(runnable.as_ptr().as_ptr().cast());
         if self.shared().observes_polls.load(Ordering::Relaxed) {
-            return self.run_observed(runnable);
+            self.run_observed(runnable);
+        } else {
+            runnable.run();
         }
-        runnable.run();
+        if self.given_up.get() { Step::GivenUp } else { Step::Ran }
     }
 
     /// With hooks around the poll, or with its duration measured.

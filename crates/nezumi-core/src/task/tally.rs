@@ -90,39 +90,40 @@ impl Open {
     }
 }
 
+/// Whether `task` is being polled here, and `f` has put down what happened to it; if not, the caller does that in the word.
+#[inline]
+fn put_down(task: *const Header, f: impl FnOnce(&Tally) -> bool) -> bool {
+    TALLY.with(|tally| ptr::eq(tally.task.get(), task) && f(tally))
+}
+
 /// Counts a new reference to `task`, if that is being polled here. Whether it did.
 #[inline]
 pub(super) fn add_ref(task: *const Header) -> bool {
-    TALLY.with(|tally| {
+    put_down(task, |tally| {
         let refs = tally.refs.get() + 1;
-        let counts = ptr::eq(tally.task.get(), task) && refs < HELD as isize;
-        if counts {
+        let has_room = refs < HELD as isize;
+        if has_room {
             tally.refs.set(refs);
         }
-        counts
+        has_room
     })
 }
 
 /// Counts a reference to `task` as given up, if that is being polled here. Whether it did.
 #[inline]
 pub(super) fn drop_ref(task: *const Header) -> bool {
-    TALLY.with(|tally| {
-        let counts = ptr::eq(tally.task.get(), task);
-        if counts {
-            tally.refs.set(tally.refs.get() - 1);
-        }
-        counts
+    put_down(task, |tally| {
+        tally.refs.set(tally.refs.get() - 1);
+        true
     })
 }
 
-/// Notes that `task` was woken, if it is being polled here. Whether it did.
+/// Notes that `task` was woken, if it is being polled here, and that so many references went with the wake. Whether it did.
 #[inline]
-pub(super) fn wake(task: *const Header) -> bool {
-    TALLY.with(|tally| {
-        let counts = ptr::eq(tally.task.get(), task);
-        if counts {
-            tally.woken.set(true);
-        }
-        counts
+pub(super) fn wake(task: *const Header, given_up: isize) -> bool {
+    put_down(task, |tally| {
+        tally.woken.set(true);
+        tally.refs.set(tally.refs.get() - given_up);
+        true
     })
 }

@@ -421,3 +421,48 @@ mod registry {
         list.check_all_freed();
     }
 }
+
+/// More than the tally counts: the rest goes into the word. All are dropped in a later poll of the task, where the tally counts down.
+#[test]
+fn clones_in_a_poll_may_be_more_than_the_tally_holds() {
+    let list = Arc::new(List::default());
+    let count = if cfg!(miri) { 10 } else { tally::HELD + 10 };
+    let mut clones: Vec<Waker> = Vec::new();
+    let join = list.spawn(poll_fn(move |cx| {
+        if !clones.is_empty() {
+            clones.clear();
+            return Poll::Ready(());
+        }
+        clones.extend((0..count).map(|_| cx.waker().clone()));
+        // By value and by reference, both within its own poll.
+        clones.pop().unwrap().wake();
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }));
+    assert_eq!(list.run(), 2, "both wakes together make one further poll");
+    assert!(join.is_finished());
+    drop(join);
+    list.check_all_freed();
+}
+
+/// The task is over, but for what is left of the clones of its last poll.
+#[test]
+fn clones_in_a_poll_that_is_the_last_keep_the_task() {
+    let list = Arc::new(List::default());
+    let kept = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+    let join = list.spawn({
+        let kept = kept.clone();
+        poll_fn(move |cx| {
+            *kept.borrow_mut() = vec![cx.waker().clone(), cx.waker().clone()];
+            Poll::Ready(())
+        })
+    });
+    drop(join);
+    assert_eq!(list.run(), 1);
+    assert_eq!(list.schedulers.load(Ordering::Relaxed), 1, "held by two wakers");
+    let last = kept.borrow_mut().pop().unwrap();
+    kept.borrow_mut().clear();
+    last.wake_by_ref();
+    drop(last);
+    list.check_all_freed();
+}

@@ -73,8 +73,7 @@ unsafe fn wake(data: *const ()) {
     unsafe {
         let task = task(data);
         task.as_ref().span.waker_woken();
-        if tally::wake(task.as_ptr()) {
-            let _ = tally::drop_ref(task.as_ptr());
+        if tally::wake(task.as_ptr(), 1) {
             return;
         }
         match task.as_ref().state.wake() {
@@ -90,7 +89,7 @@ unsafe fn wake_by_ref(data: *const ()) {
     unsafe {
         let task = task(data);
         task.as_ref().span.waker_woken_by_ref();
-        if tally::wake(task.as_ptr()) {
+        if tally::wake(task.as_ptr(), 0) {
             return;
         }
         if task.as_ref().state.wake_by_ref() == OnWakeByRef::Submit {
