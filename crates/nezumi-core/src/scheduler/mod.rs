@@ -1,7 +1,7 @@
 //! Who runs what, and when.
 //!
 //! In reading order: `Shared` is one runtime; a `Shard` is one worker's part of it, held by way of a [`Home`]; `worker` is the machine
-//! whose step runs a task, with `steal`, `park` and `upkeep`; `thread` is the loop around it; `idle` says who sleeps and whom to wake,
+//! whose step runs a task, with `steal`, `park`, `yields` and `upkeep`; `thread` is the loop around it; `idle` says who sleeps and whom to wake,
 //! `bed` is where; `schedule` is where a runnable goes; `watch` sees who is stuck, and so does, at a `glance`, a worker of another; `shutdown` ends it all. `current_thread` is the
 //! scheduler for one thread. `context` is what a thread knows of all this.
 
@@ -32,6 +32,7 @@ mod upkeep;
 mod waits;
 mod watch;
 pub(crate) mod worker;
+mod yields;
 
 pub use home::Home;
 pub(crate) use polling::Polling;

@@ -15,7 +15,7 @@ use nezumi_prim::CachePadded;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
-use nezumi_queue::Ring;
+use nezumi_queue::{Ring, Shelf};
 use nezumi_recorder::Counters;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -54,6 +54,8 @@ pub(crate) struct Shard {
     /// What is runnable here with `Priority::High`, and with `Priority::Background`.
     pub(super) high: Ring<Runnable, 64>,
     pub(super) background: Ring<Runnable, 64>,
+    /// What has yielded here since the driver's last turn.
+    pub(super) yielded: CachePadded<Shelf<Runnable>>,
     pub(super) registry: Registry,
     /// Guards the registry's owner part where the shard has no owner.
     pub(super) registry_lock: Mutex<()>,
@@ -65,7 +67,7 @@ pub(crate) struct Shard {
     /// The thread that drives the worker, or the last that did. For metrics.
     thread: Mutex<Option<ThreadId>>,
     pub(crate) polling: CachePadded<Polling>,
-    /// The owner sits in one poll, so that its last hot task may be taken, too. Set by the watch and at a glance, cleared by the watch.
+    /// The owner sits in one poll, so that its last hot task and those that have yielded may be taken, too. Set by the watch and at a glance, cleared by the watch.
     pub(super) stuck: CachePadded<AtomicBool>,
     /// What others have seen of the owner's polls.
     pub(super) sight: Sight,
@@ -90,6 +92,7 @@ impl Shard {
             ring: Ring::new(),
             high: Ring::new(),
             background: Ring::new(),
+            yielded: CachePadded::new(Shelf::new()),
             registry: Registry::new(),
             registry_lock: Mutex::new(()),
             timers: Timers::new(),
@@ -200,8 +203,9 @@ impl Shard {
     pub(super) fn has_stealable(&self) -> bool {
         let len = self.ring.len();
         len > 1
-            || (len == 1 && (!self.ring.has_hot() || self.stuck.load(Ordering::Relaxed)))
+            || (len == 1 && !self.ring.has_hot())
             || !self.high.is_empty()
             || !self.background.is_empty()
+            || (self.stuck.load(Ordering::Relaxed) && (len == 1 || !self.yielded.is_empty()))
     }
 }

@@ -156,4 +156,6 @@ pub(super) unsafe fn drain(shard: &Shard) {
     all(&shard.ring);
     all(&shard.high);
     all(&shard.background);
+    // SAFETY: as said.
+    drop(unsafe { shard.yielded.take_all() });
 }

@@ -51,6 +51,7 @@ impl fmt::Debug for WorkerState<'_> {
             .field("polls", &shard.polling.begun())
             .field("queued", &shard.ring.len())
             .field("hot", &shard.ring.has_hot())
+            .field("yielded", &shard.yielded.len())
             .field("queued_high", &shard.high.len())
             .field("queued_background", &shard.background.len())
             .field(

@@ -83,8 +83,8 @@ impl Worker {
 
     fn steal_from(&self, victim: &Shard) -> Steal<Runnable> {
         let own = self.shard();
-        // The others' hot task stays theirs unless they cannot get to it.
-        let take_hot = victim.stuck.load(Ordering::Relaxed);
+        // The others' hot task, and what has yielded to their driver's turn, stays theirs unless they cannot get to it.
+        let is_stuck = victim.stuck.load(Ordering::Relaxed);
         if self.shared().lanes_used.load(Ordering::Relaxed) {
             // SAFETY: this thread owns its shard, and so the destination.
             let taken = unsafe { victim.high.steal_into(&own.high, true) };
@@ -93,11 +93,16 @@ impl Worker {
             }
         }
         // SAFETY: as above.
-        let taken = unsafe { victim.ring.steal_into(&own.ring, take_hot) };
-        if !matches!(taken, Steal::Empty) {
-            if take_hot && matches!(taken, Steal::Taken { .. }) {
+        let mut taken = unsafe { victim.ring.steal_into(&own.ring, is_stuck) };
+        if is_stuck {
+            if matches!(taken, Steal::Empty) {
+                taken = self.steal_yielded(victim);
+            }
+            if matches!(taken, Steal::Taken { .. }) {
                 own.counters.rescued.add(1);
             }
+        }
+        if !matches!(taken, Steal::Empty) {
             return taken;
         }
         if self.shared().lanes_used.load(Ordering::Relaxed) {
@@ -105,5 +110,15 @@ impl Worker {
             return unsafe { victim.background.steal_into(&own.background, true) };
         }
         Steal::Empty
+    }
+
+    /// Takes all that wait for the driver's turn of a worker that does not get there.
+    #[cold]
+    fn steal_yielded(&self, victim: &Shard) -> Steal<Runnable> {
+        let Ok(mut batch) = victim.yielded.steal() else { return Steal::Busy };
+        let Some(first) = batch.pop_front() else { return Steal::Empty };
+        let more = batch.len();
+        self.keep_in_lanes(batch);
+        Steal::Taken { first, more }
     }
 }

@@ -1,6 +1,6 @@
 //! What a busy worker looks after every few dozen steps.
 //!
-//! Called by `worker::step`. Looks at the clock once per round, and at the driver, the timers, the deferred wakes and another worker, so that
+//! Called by `worker::step`. Looks at the clock once per round, and at the driver, the timers, the tasks that have yielded and another worker, so that
 //! none of them starves behind a ring that never empties. Tunes how often the inject queue goes first, about every 200 µs of work, as
 //! Tokio does, and how often a round is: after at most 61 steps, and sooner where polls are so long that these would take more than half a
 //! millisecond. Test: `long_polls_make_rounds_come_sooner` in `tests/it/scheduler.rs`.
@@ -117,7 +117,7 @@ impl Upkeep {
         self.look_around(worker);
         self.next_round.set(worker.tick.get().wrapping_add(self.round_steps.get()));
         self.turn_driver(worker);
-        worker.dispatch(|| worker.drain_deferred());
+        worker.dispatch(|| worker.keep_yielded());
         self.advance_timers(worker);
     }
 

@@ -3,9 +3,9 @@
 //! Called by `thread` (the loop around it) and, re-entrantly, by wakers through `schedule`. A worker is what a thread does for a while; the
 //! thread may give it up in the middle of a poll (`block_in_place`), and another thread then makes a new one for the same shard.
 //!
-//! Promise: everything that is runnable here is stealable, but for tasks that have yielded, which wait for the worker's next turn of the driver (and
-//! for the end of the poll before it, however long); a hot task runs next, yet never more than three in a row nor past the budget of the
-//! poll that woke it; the inject queue, the driver and the timers are looked at every few dozen steps, however busy the ring is.
+//! Promise: everything that is runnable here is stealable, though the hot task, and those that have yielded and lie on the shelf until the
+//! driver's next turn, only while the worker is stuck in a poll; a hot task runs next, yet never more than three in a row nor past the budget
+//! of the poll that woke it; the inject queue, the driver and the timers are looked at every few dozen steps, however busy the ring is.
 //!
 //! All fields that a waker may touch in the middle of a poll are cells, and no borrow lives across a poll.
 //!
@@ -13,18 +13,15 @@
 
 use super::shared::Shared;
 use super::upkeep::Upkeep;
+use super::yields::Yields;
 use super::{Shard, context};
 use crate::task::{Priority, Runnable};
 use crate::timer::Timers;
 use nezumi_prim::FastRand;
 use nezumi_queue::{Batch, Ring};
-use nezumi_wake::contain;
 use nezumi_wake::coop::{self, Budget};
-use nezumi_wake::defer::Host;
 use std::cell::{Cell, RefCell};
-use std::ptr;
 use std::sync::atomic::Ordering;
-use std::task::Waker;
 
 /// How often in a row the hot task goes first.
 const HOT_IN_A_ROW: u32 = 3;
@@ -63,13 +60,9 @@ pub(crate) struct Worker {
     /// Events are being dispatched: what they make runnable is chained up in `gathered` until all are there.
     dispatching: Cell<bool>,
     /// Pushed on the ring in one piece when the dispatch ends.
-    gathered: RefCell<Batch<Runnable>>,
-    /// The task that asked, during its poll, to go on only after a driver turn.
-    yielded: Cell<*const ()>,
-    /// Tasks that did, and wait for that turn.
-    yielded_tasks: RefCell<Batch<Runnable>>,
+    pub(super) gathered: RefCell<Batch<Runnable>>,
     pub(super) given_up: Cell<bool>,
-    deferred: RefCell<Vec<Waker>>,
+    pub(super) yields: Yields,
     pub(super) upkeep: Upkeep,
     /// Woken, and nothing run since.
     pub(super) woken_in_vain: Cell<bool>,
@@ -93,10 +86,8 @@ impl Worker {
             searching: Cell::new(false),
             dispatching: Cell::new(false),
             gathered: RefCell::default(),
-            yielded: Cell::new(ptr::null()),
-            yielded_tasks: RefCell::default(),
             given_up: Cell::new(false),
-            deferred: RefCell::new(Vec::new()),
+            yields: Yields::new(),
             upkeep: Upkeep::new(shard),
             woken_in_vain: Cell::new(false),
         }
@@ -150,7 +141,7 @@ impl Worker {
         if self.shared().is_shutting_down() {
             return Step::Shutdown;
         }
-        if self.wake_deferred() {
+        if self.resume_yielded() {
             return Step::Ran;
         }
         if let Some(runnable) = self.steal() {
@@ -236,7 +227,7 @@ impl Worker {
     }
 
     /// Puts tasks that came by the batch into the ring; others may take of them.
-    fn keep(&self, mut batch: Batch<Runnable>) {
+    pub(super) fn keep(&self, mut batch: Batch<Runnable>) {
         if batch.is_empty() {
             return;
         }
@@ -246,6 +237,22 @@ impl Worker {
             self.shared().relay.push(batch, self.index());
         }
         self.notify();
+    }
+
+    /// Puts tasks that came by the batch where those of their priority are.
+    pub(super) fn keep_in_lanes(&self, mut batch: Batch<Runnable>) {
+        if !self.shared().lanes_used.load(Ordering::Relaxed) {
+            return self.keep(batch);
+        }
+        let mut normal = Batch::default();
+        while let Some(runnable) = batch.pop_front() {
+            if runnable.header().priority() == Priority::Normal {
+                normal.push_back(runnable);
+            } else {
+                self.push_lane(runnable);
+            }
+        }
+        self.keep(normal);
     }
 
     /// A task of the high lane, in runs that are bounded while others wait; in the step that is the fair one, one of the background lane.
@@ -315,7 +322,13 @@ impl Worker {
         } else {
             runnable.run();
         }
-        if self.given_up.get() { Step::GivenUp } else { Step::Ran }
+        if self.given_up.get() {
+            return Step::GivenUp;
+        }
+        if self.yields.has_deferred() {
+            self.wake_deferred();
+        }
+        Step::Ran
     }
 
     /// With hooks around the poll, or with its duration measured.
@@ -327,11 +340,11 @@ impl Worker {
     /// Adds a task to the ring. Called in the middle of polls.
     #[inline]
     pub(super) fn push(&self, runnable: Runnable, hot: bool) {
+        let shard = self.shard();
+        shard.counters.scheduled_locally.add(1);
         if runnable.header().priority() != Priority::Normal {
             return self.push_lane(runnable);
         }
-        let shard = self.shard();
-        shard.counters.scheduled_locally.add(1);
         if self.dispatching.get() {
             return self.gathered.borrow_mut().push_back(runnable);
         }
@@ -343,17 +356,6 @@ impl Worker {
             Ok(_) => self.notify(),
             Err(runnable) => self.overflow(runnable),
         }
-    }
-
-    /// Adds a task that was woken during its own poll. If it yielded, it waits for the driver's turn.
-    #[inline]
-    pub(super) fn push_again(&self, runnable: Runnable) {
-        let task: *const () = runnable.as_ptr().as_ptr().cast();
-        if ptr::eq(self.yielded.get(), task) && !self.given_up.get() {
-            self.yielded.set(ptr::null());
-            return self.yielded_tasks.borrow_mut().push_back(runnable);
-        }
-        self.push(runnable, false);
     }
 
     /// The ring is full: its older half goes to the relay in one piece, where idle workers find it.
@@ -374,7 +376,6 @@ impl Worker {
     fn push_lane(&self, runnable: Runnable) {
         self.shared().lanes_used.store(true, Ordering::Relaxed);
         let shard = self.shard();
-        shard.counters.scheduled_locally.add(1);
         let priority = runnable.header().priority();
         let ring = if priority == Priority::High { &shard.high } else { &shard.background };
         // SAFETY: this thread owns the shard.
@@ -392,31 +393,6 @@ impl Worker {
         }
     }
 
-    /// Lets the driver have a look, then wakes those who asked to wait for that. Whether there were any.
-    pub(super) fn wake_deferred(&self) -> bool {
-        if self.deferred.borrow().is_empty() && self.yielded_tasks.borrow().is_empty() {
-            return false;
-        }
-        if !self.upkeep.turn_driver(self) {
-            self.upkeep.make_way();
-        }
-        self.dispatch(|| self.drain_deferred());
-        true
-    }
-
-    pub(super) fn drain_deferred(&self) {
-        let yielded = self.yielded_tasks.take();
-        self.shard().counters.scheduled_locally.add(yielded.len() as u64);
-        self.keep(yielded);
-        // Taken out whole: a waker is user code and may defer again.
-        let mut wakers = std::mem::take(&mut *self.deferred.borrow_mut());
-        nezumi_wake::wake_each(&mut wakers);
-        let mut slot = self.deferred.borrow_mut();
-        if slot.is_empty() {
-            *slot = wakers;
-        }
-    }
-
     /// A spare leaves, unless it has been called back: what is runnable here goes to the queues that all share. Whether it left.
     #[cold]
     pub(super) fn leave(&self) -> bool {
@@ -425,7 +401,7 @@ impl Worker {
             return false;
         }
         self.upkeep.measure(self);
-        self.wake_deferred_for_the_last_time();
+        self.end_yields();
         let shard = self.shard();
         // SAFETY: this thread owns the shard.
         let [normal, high, background] =
@@ -447,16 +423,11 @@ impl Worker {
 
     /// Ends this thread's part as a worker, in the middle of a poll. Another thread may be the shard's owner from now on.
     pub(crate) fn give_up(&self) {
-        self.wake_deferred_for_the_last_time();
+        self.end_yields();
         self.upkeep.measure(self);
         self.given_up.set(true);
         self.shard().polling.is_left();
         context::give_up_worker();
-    }
-
-    /// A waker that panics must not keep this thread from ending its part. The panic has been reported.
-    fn wake_deferred_for_the_last_time(&self) {
-        self.dispatch(|| _ = contain(|| self.drain_deferred()));
     }
 
     /// Undoes [`give_up`](Self::give_up), after which nobody took the worker over.
@@ -465,13 +436,6 @@ impl Worker {
         self.shard().sight.forget();
         self.shard().polling.is_here();
         context::take_back_worker(self, self.shard);
-    }
-
-    /// Drops the wakes that nobody will wait for any more. For shutdown.
-    pub(super) fn drop_deferred(&self) {
-        drop(self.yielded_tasks.take());
-        // A waker is user code: one whose drop panics must not keep the worker from ending.
-        contain(|| drop(self.deferred.take()));
     }
 
     /// Runs `wake`, which makes tasks runnable here, and wakes another worker at the end if there is enough for two.
@@ -511,39 +475,4 @@ unsafe fn empty<const N: usize>(ring: &Ring<Runnable, N>) -> Batch<Runnable> {
         batch.push_back(runnable);
     }
     batch
-}
-
-impl Host for Worker {
-    fn defer(&self, waker: &Waker) {
-        if self.given_up.get() {
-            return waker.wake_by_ref();
-        }
-        // The usual case: the task that is running, by its own waker. It is marked as woken, and comes back by way of `push_again` when its
-        // poll ends: no clone, and one push for all who yield.
-        let running = self.shard().polling.running();
-        if crate::task::is_waker_of(waker, running) {
-            self.yielded.set(running);
-            return waker.wake_by_ref();
-        }
-        // A task that yields in several branches of one poll is woken once.
-        if self.deferred.borrow().last().is_some_and(|last| last.will_wake(waker)) {
-            return;
-        }
-        // A clone is user code: no borrow stands while it runs.
-        let waker = waker.clone();
-        self.deferred.borrow_mut().push(waker);
-    }
-
-    fn forced_yield(&self, waker: &Waker) {
-        // Another branch of the same poll may have yielded before.
-        let running = self.shard().polling.running();
-        let has_yielded = if crate::task::is_waker_of(waker, running) {
-            ptr::eq(self.yielded.get(), running)
-        } else {
-            self.deferred.borrow().last().is_some_and(|last| last.will_wake(waker))
-        };
-        if !has_yielded {
-            self.shard().counters.forced_yields.add(1);
-        }
-    }
 }

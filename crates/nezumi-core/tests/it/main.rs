@@ -16,3 +16,4 @@ mod spares;
 mod stuck;
 mod support;
 mod time;
+mod yields;
