@@ -4,7 +4,7 @@
 //! `--full` a hundred thousand, within an hour.
 
 use crate::shell;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -37,16 +37,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .args(["test", "--quiet", "--release", "--lib", "--package", "nezumi-core"]);
         test
     };
-    shell::run(test().arg("--no-run"))?;
+    let filter = options.filter.as_deref().unwrap_or("shuttled::");
+    let programs = shell::output(test().args([filter, "--", "--list"]))?;
+    let count = String::from_utf8_lossy(&programs).lines().filter(|line| line.ends_with(": test")).count();
+    ensure!(count > 0, "no program's name contains {filter}");
     let mut programs = test();
     programs
         .env("NEZUMI_SHUTTLE_SEED", &seed)
         .env("NEZUMI_SHUTTLE_SCHEDULES", schedules.to_string())
         // One after the other: what a program finds is found again by the same seed.
-        .arg(format!("shuttled::{}", options.filter.as_deref().unwrap_or_default()))
-        .args(["--", "--test-threads=1"]);
+        .args([filter, "--", "--test-threads=1"]);
     let took =
         shell::run_within(limit, &mut programs).with_context(|| format!("again with --seed {seed}"))?;
-    println!("{schedules} schedules of each program, seed {seed}: {:.1} s", took.as_secs_f64());
+    println!("{schedules} schedules of each of {count} programs, seed {seed}: {:.1} s", took.as_secs_f64());
     Ok(())
 }

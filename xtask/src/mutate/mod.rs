@@ -54,6 +54,7 @@ const fn structure(
 const STRUCTURES: &[Structure] = &[
     structure("parker", "nezumi-prim", "models", &["parker.rs"]),
     structure("ring", "nezumi-queue", "ring::models", &["ring.rs"]),
+    structure("shelf", "nezumi-queue", "shelf::models", &["shelf.rs"]),
     structure("relay", "nezumi-queue", "relay::models", &["relay.rs"]),
     structure("inject", "nezumi-queue", "inject::models", &["inject.rs"]),
     structure("atomic-waker", "nezumi-wake", "models", &["atomic_waker.rs"]),

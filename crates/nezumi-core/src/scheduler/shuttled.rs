@@ -394,6 +394,17 @@ fn spares_race_the_end() {
     });
 }
 
+/// What a look of the watch does where workers are stuck.
+fn mark_all_as_stuck(rt: &Runtime) {
+    let shared = rt.handle().shared();
+    for shard in shared.crew_shards() {
+        shard.stuck.store(true, Ordering::Relaxed);
+        if shard.has_stealable() {
+            shared.notify();
+        }
+    }
+}
+
 /// The hot task of a worker that is stuck in a poll is taken by another once the watch has marked it: it is the only one that could end that poll.
 #[test]
 fn a_stuck_workers_hot_task_is_taken() {
@@ -411,13 +422,33 @@ fn a_stuck_workers_hot_task_is_taken() {
             })
         };
         is_spawned.park();
-        let shared = rt.handle().shared();
-        for shard in shared.crew_shards() {
-            shard.stuck.store(true, Ordering::Relaxed);
-            if shard.has_stealable() {
-                shared.notify();
-            }
-        }
+        mark_all_as_stuck(&rt);
+        rt.block_on(task).unwrap();
+        drop(rt);
+    });
+}
+
+/// So is a task that has yielded there, which else waits for a turn of the driver that does not come.
+#[test]
+fn what_has_yielded_is_taken_from_a_stuck_worker() {
+    check(1, || {
+        let rt = runtime(2);
+        let (end, is_blocked) = (Arc::new(Parker::new()), Arc::new(Parker::new()));
+        let task = {
+            let (end, is_blocked) = (end.clone(), is_blocked.clone());
+            rt.spawn(async move {
+                let opens = end.clone();
+                let blocks = spawn(async move {
+                    is_blocked.unpark();
+                    end.park();
+                });
+                yield_now().await;
+                opens.unpark();
+                blocks.await.unwrap();
+            })
+        };
+        is_blocked.park();
+        mark_all_as_stuck(&rt);
         rt.block_on(task).unwrap();
         drop(rt);
     });
