@@ -1,10 +1,10 @@
 //! Tasks with settings.
 
-use super::join_set::{JoinSet, spawn_with};
+use super::join_set::spawn_with;
 use super::local_set::{self, LocalSet};
 use super::{blocking, spawn};
 use crate::runtime::Handle;
-use crate::task::{AbortHandle, JoinHandle, Origin, Priority};
+use crate::task::{JoinHandle, Origin, Priority};
 use std::future::Future;
 use std::io;
 
@@ -150,119 +150,5 @@ impl<'a> Builder<'a> {
         Output: Send + 'static,
     {
         blocking::try_spawn_on(handle, function, self.origin())
-    }
-}
-
-/// Settings of one task, before it is spawned on a [`JoinSet`].
-#[derive(Debug)]
-#[must_use = "settings do nothing before a task is spawned with them"]
-pub struct SetBuilder<'a, T> {
-    set: &'a mut JoinSet<T>,
-    builder: Builder<'a>,
-}
-
-impl<'a, T: 'static> SetBuilder<'a, T> {
-    pub(super) fn new(set: &'a mut JoinSet<T>) -> Self {
-        Self { set, builder: Builder::new() }
-    }
-
-    /// Names the task, for tools.
-    pub fn name(self, name: &'a str) -> Self {
-        Self { builder: self.builder.name(name), ..self }
-    }
-
-    /// How soon the task runs when more is runnable than workers are free.
-    pub fn priority(self, priority: Priority) -> Self {
-        Self { builder: self.builder.priority(priority), ..self }
-    }
-
-    /// Spawns on the runtime of this thread.
-    ///
-    /// # Errors
-    ///
-    /// None at present.
-    ///
-    /// # Panics
-    ///
-    /// Outside a runtime.
-    #[track_caller]
-    pub fn spawn<F>(self, future: F) -> io::Result<AbortHandle>
-    where
-        F: Future<Output = T> + Send + 'static,
-        T: Send,
-    {
-        Ok(self.set.insert(self.builder.spawn(future)?))
-    }
-
-    /// Spawns on the runtime of `handle`.
-    ///
-    /// # Errors
-    ///
-    /// None at present.
-    #[track_caller]
-    pub fn spawn_on<F>(self, future: F, handle: &Handle) -> io::Result<AbortHandle>
-    where
-        F: Future<Output = T> + Send + 'static,
-        T: Send,
-    {
-        Ok(self.set.insert(self.builder.spawn_on(future, handle)?))
-    }
-
-    /// Runs `f` on a thread where it may block.
-    ///
-    /// # Errors
-    ///
-    /// When the system refuses to start the first thread of the pool.
-    #[track_caller]
-    pub fn spawn_blocking<F>(self, f: F) -> io::Result<AbortHandle>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send,
-    {
-        Ok(self.set.insert(self.builder.spawn_blocking(f)?))
-    }
-
-    /// Runs `f` on a thread of the runtime of `handle` where it may block.
-    ///
-    /// # Errors
-    ///
-    /// As for [`spawn_blocking`](Self::spawn_blocking).
-    #[track_caller]
-    pub fn spawn_blocking_on<F>(self, f: F, handle: &Handle) -> io::Result<AbortHandle>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send,
-    {
-        Ok(self.set.insert(self.builder.spawn_blocking_on(f, handle)?))
-    }
-
-    /// Spawns a task that is not `Send` on the `LocalSet` or the local runtime of this thread.
-    ///
-    /// # Errors
-    ///
-    /// None at present.
-    ///
-    /// # Panics
-    ///
-    /// Outside of both.
-    #[track_caller]
-    pub fn spawn_local<F>(self, future: F) -> io::Result<AbortHandle>
-    where
-        F: Future<Output = T> + 'static,
-    {
-        Ok(self.set.insert(self.builder.spawn_local(future)?))
-    }
-
-    /// Spawns a task that is not `Send` on `local_set`.
-    ///
-    /// # Errors
-    ///
-    /// None at present.
-    #[track_caller]
-    pub fn spawn_local_on<F>(self, future: F, local_set: &LocalSet) -> io::Result<AbortHandle>
-    where
-        F: Future<Output = T> + 'static,
-    {
-        Ok(self.set.insert(self.builder.spawn_local_on(future, local_set)?))
     }
 }

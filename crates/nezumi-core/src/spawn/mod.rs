@@ -3,7 +3,7 @@
 mod block_in_place;
 pub(crate) mod blocking;
 mod builder;
-mod join_set;
+pub mod join_set;
 mod local_set;
 #[allow(clippy::module_inception)]
 mod spawn;
@@ -13,7 +13,7 @@ mod yield_now;
 pub use block_in_place::block_in_place;
 pub(crate) use blocking::BlockingJob;
 pub use blocking::{spawn_blocking, spawn_mandatory_blocking};
-pub use builder::{Builder, SetBuilder};
+pub use builder::Builder;
 pub use join_set::JoinSet;
 pub use local_set::{LocalEnterGuard, LocalSet, spawn_local};
 pub use spawn::spawn;

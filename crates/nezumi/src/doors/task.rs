@@ -62,9 +62,7 @@ mod with_rt {
     /// [`JoinSet`], and a builder for its members.
     pub mod join_set {
         #[doc(inline)]
-        pub use nezumi_core::spawn::JoinSet;
-        #[doc(inline)]
-        pub use nezumi_core::spawn::SetBuilder as Builder;
+        pub use nezumi_core::spawn::join_set::{Builder, JoinSet};
     }
 
     /// Futures of this module that have a name.

@@ -7,7 +7,9 @@
 //!
 //! Tests: `tests/it/join_set.rs`.
 
-use super::builder;
+mod builder;
+pub use builder::Builder;
+
 use super::local_set::{self, LocalSet};
 use crate::runtime::Handle;
 use crate::scheduler::spawn;
@@ -145,8 +147,8 @@ impl<T> JoinSet<T> {
 
 impl<T: 'static> JoinSet<T> {
     /// Settings for a task that is spawned on the set: its name, its priority.
-    pub fn build_task(&mut self) -> builder::SetBuilder<'_, T> {
-        builder::SetBuilder::new(self)
+    pub fn build_task(&mut self) -> Builder<'_, T> {
+        Builder::new(self)
     }
 
     /// Spawns a task on the runtime of this thread.
