@@ -3,7 +3,7 @@
 //! Called by `nezumi-core` (tasks, wakers, timers) and `nezumi-sync` (locks and the like). Knows neither.
 //!
 //! Names, targets and fields are those that `console-subscriber` reads, and that Tokio's own spans have: they are an interface, and do not
-//! change.
+//! change. What is stuck only we tell.
 //!
 //! | span or event | target | is |
 //! |---|---|---|
@@ -15,9 +15,10 @@
 //! | event, `op_name`, `is_ready` | `runtime::resource::poll_op` | how such a poll ended |
 //! | event, an attribute of the resource | `runtime::resource::state_update` | how the resource changed |
 //! | event, an attribute of the operation | `runtime::resource::async_op::state_update` | how the operation changed |
+//! | event at the level `WARN` | `nezumi::stuck` | a poll that does not end, and its task |
 //!
 //! Promise: without the feature `tracing` all types are empty (a task, a lock, a sleep are as large as if they were not here) and all functions
-//! too; with it, and without a subscriber that listens at the level `TRACE`, each costs a branch or two.
+//! too; with it, and without a subscriber that listens, each costs a branch or two.
 //!
 //! A subscriber is code of the program's, which may panic, and may come back to whatever calls it. So these functions are called under no lock,
 //! and where whoever calls could go on from a panic.
@@ -35,6 +36,7 @@ mod off;
 pub use off::*;
 
 use std::panic::Location;
+use std::time::Duration;
 
 /// Whether there is anything to be told: what would be found out for a subscriber alone is not.
 pub const IS_ON: bool = cfg!(feature = "tracing");
@@ -48,6 +50,19 @@ pub struct Spawned<'a> {
     pub name: Option<&'a str>,
     /// Where the program did it.
     pub at: &'static Location<'static>,
+}
+
+/// A poll that has lasted too long.
+#[derive(Clone, Copy, Debug)]
+pub struct StuckPoll<'a> {
+    /// Whose poll it is, unless the task ended just now, or the system does not let it be found out.
+    pub task: Option<Spawned<'a>>,
+    /// The number of the worker that it holds up.
+    pub worker: usize,
+    /// How long it has lasted.
+    pub elapsed: Duration,
+    /// Whether it uses its processor; else it sleeps.
+    pub burns: bool,
 }
 
 /// What a task does, so far as a subscriber is told.

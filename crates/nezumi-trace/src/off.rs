@@ -1,7 +1,7 @@
 //! The same face with nothing behind it. Documented in `on`.
 #![allow(missing_docs, clippy::missing_safety_doc)]
 
-use crate::{Kind, Spawned};
+use crate::{Kind, Spawned, StuckPoll};
 use std::time::Duration;
 
 pub type Traced<F> = F;
@@ -21,6 +21,15 @@ pub fn block_on<F>(_next_id: impl FnOnce() -> u64, future: F) -> F {
 pub fn blocking<C, F>(_spawned: Spawned<'_>, future: F) -> F {
     future
 }
+
+#[inline(always)]
+#[must_use]
+pub fn hears_of_stuck_polls() -> bool {
+    false
+}
+
+#[inline(always)]
+pub fn poll_is_stuck(_stuck: &StuckPoll<'_>) {}
 
 #[inline(always)]
 pub fn polled(_op_name: &'static str, _is_ready: bool) {}

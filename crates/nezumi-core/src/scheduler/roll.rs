@@ -1,6 +1,6 @@
 //! A call of the roll: which tasks a runtime has, and what they are at.
 //!
-//! Called by `dump`, from a thread that owns none of it. It looks through the registries of all shards in one look of the grace period
+//! Called by `dump`, and by `watch` for the task of one poll, from a thread that owns none of it. It looks through the registries of all shards in one look of the grace period
 //! (`dump::grace`), so that no task is freed meanwhile; no worker is asked for anything, and none can keep it waiting.
 //!
 //! What it says was true of each task at some moment of the look. Which worker a running task is polled by follows from the address that each
@@ -12,7 +12,7 @@
 
 use super::shared::Shared;
 use crate::dump::{Grace, Refused};
-use crate::task::{Id, Runnable};
+use crate::task::{Header, Id, Runnable};
 use std::panic::Location;
 use std::ptr;
 use std::time::{Duration, Instant};
@@ -24,6 +24,12 @@ pub(crate) struct Present {
     pub(crate) name: Option<Box<str>>,
     pub(crate) spawned_at: &'static Location<'static>,
     pub(crate) doing: Doing,
+}
+
+impl Present {
+    fn of(task: &Header, doing: Doing) -> Self {
+        Self { id: task.id(), name: task.name().map(Into::into), spawned_at: task.spawned_at(), doing }
+    }
 }
 
 /// What a task was at.
@@ -58,7 +64,7 @@ pub(crate) fn call(
     grace.look(|| {
         let polls = current_polls(shared);
         for shard in shared.all_shards() {
-            let look_at = |task: &crate::task::Header| {
+            let look_at = |task: &Header| {
                 let state = task.state();
                 if state.is_complete() {
                     return;
@@ -70,12 +76,7 @@ pub(crate) fn call(
                 } else {
                     Doing::Idle
                 };
-                present.push(Present {
-                    id: task.id(),
-                    name: task.name().map(Into::into),
-                    spawned_at: task.spawned_at(),
-                    doing,
-                });
+                present.push(Present::of(task, doing));
                 if wake {
                     // SAFETY: it is not freed during the look, and it was in a slot, so that the registry, or who shuts it down, holds a reference
                     // until it is polled.
@@ -87,6 +88,29 @@ pub(crate) fn call(
         }
     })?;
     Ok((present, woken))
+}
+
+/// The task of this poll, as long as its worker begins no other. Of other tasks no more than their addresses is looked at.
+pub(crate) fn polled_in(shared: &Shared, grace: &Grace, poll: CurrentPoll) -> Option<Present> {
+    let polling = &shared.shard(poll.shard).polling;
+    // Read before the heavy fence of the look: if it is the task of a later poll, the number of that one is seen after the fence.
+    let running = polling.running();
+    let mut found = None;
+    let looked = grace.look(|| {
+        if polling.begun() != poll.begun {
+            return;
+        }
+        for shard in shared.all_shards() {
+            let look_at = |task: &Header| {
+                if ptr::eq(ptr::from_ref(task).cast(), running) && task.state().is_running() {
+                    found = Some(Present::of(task, Doing::Polled(Some(poll))));
+                }
+            };
+            // SAFETY: this is a look of the grace that tasks of a runtime name.
+            unsafe { shard.registry.look(look_at) };
+        }
+    });
+    looked.ok().and(found)
 }
 
 /// How long a worker has been in this poll, as far as the watch and the other workers have seen.

@@ -2,4 +2,5 @@
 
 mod recorder;
 mod resources;
+mod stuck;
 mod tasks;

@@ -1,17 +1,21 @@
 //! What is told of a poll that does not end.
 //!
-//! Called by `looker`, once for each such poll. Counts it, has the worker's thread say where it is (`dump::native`), where the program allowed that, and calls the
-//! program's hook.
+//! Called by `looker`, once for each such poll. Counts it, tells the subscribers of `tracing`, has the worker's thread say where it is (`dump::native`), where the
+//! program allowed that, and calls the program's hook.
 //!
-//! Promise: a thread is asked for its stack no more often than once in [`STACK_EVERY`], and is waited for no longer than [`ANSWERS_WITHIN`], in
+//! Promise: polls cost nothing for the sake of subscribers: whose poll it is that is stuck is found out when one is, and only if a subscriber hears of it. A thread is asked for its stack no more often than once in [`STACK_EVERY`], and is waited for no longer than [`ANSWERS_WITHIN`], in
 //! which the watch does not look: a storm of stuck polls costs the watch a tenth of its time at most.
 //!
-//! Tests: `tests/it/stuck.rs`.
+//! Tests: `tests/it/stuck.rs`; `crates/tokio/tests/tracing/stuck.rs`.
 
 use super::Bell;
 use crate::dump::stack_of;
 use crate::runtime::StuckTask;
 use crate::scheduler::Shared;
+#[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+use crate::scheduler::roll;
+use crate::scheduler::roll::{CurrentPoll, Present};
+use nezumi_trace::{Spawned, StuckPoll};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -41,6 +45,9 @@ impl Reporter {
     pub(super) fn report(&mut self, bell: &Bell, shared: &Shared, stuck: Stuck) {
         // One writer.
         shared.stuck_polls.store(shared.stuck_polls.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        if nezumi_trace::hears_of_stuck_polls() {
+            bell.contain(|| tell_subscribers(shared, &stuck));
+        }
         let Some(hook) = &shared.config.hooks.stuck else { return };
         let polling = &shared.shard(stuck.index).polling;
         let Some((id, spawned_at)) = polling.task_of(stuck.begun) else { return };
@@ -63,4 +70,30 @@ impl Reporter {
         }
         may
     }
+}
+
+/// Called where the program's code may be.
+fn tell_subscribers(shared: &Shared, stuck: &Stuck) {
+    let task = task_of(shared, CurrentPoll { shard: stuck.index, begun: stuck.begun });
+    nezumi_trace::poll_is_stuck(&StuckPoll {
+        task: task.as_ref().map(|task| Spawned {
+            id: task.id.0.get(),
+            name: task.name.as_deref(),
+            at: task.spawned_at,
+        }),
+        worker: shared.number_of(stuck.index),
+        elapsed: stuck.elapsed,
+        burns: stuck.burns,
+    });
+}
+
+#[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+fn task_of(shared: &Shared, poll: CurrentPoll) -> Option<Present> {
+    roll::polled_in(shared, &crate::dump::GRACE, poll)
+}
+
+/// The models have a grace each.
+#[cfg(any(nezumi_loom, nezumi_shuttle))]
+fn task_of(_shared: &Shared, _poll: CurrentPoll) -> Option<Present> {
+    None
 }
