@@ -102,7 +102,7 @@ impl Glance {
             return;
         }
         // The watch takes it back.
-        shard.stuck.store(true, Ordering::Relaxed);
+        shard.crowd.stuck.store(true, Ordering::Relaxed);
         if index < shared.workers() && shard.timers.next_deadline_ms() != NEVER {
             worker.dispatch(|| {
                 shard.timers.advance(shared.clock.now_ms());

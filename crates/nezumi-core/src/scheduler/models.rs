@@ -1,6 +1,7 @@
 //! Loom models of who sleeps and who is woken.
 
 use super::bed::Bed;
+use super::crowd::Crowd;
 use super::idle::Idle;
 use super::spares::Spares;
 use loom::thread;
@@ -128,6 +129,37 @@ fn push_races_last_sleeper_of_3() {
         for thread in threads {
             thread.join().unwrap();
         }
+    });
+}
+
+/// One task waits, which was not worth a theft. Its owner finds that polls take longer now, and looks who sleeps, while the other worker lies down.
+#[test]
+fn enough_falls_while_a_worker_falls_asleep() {
+    loom::model(|| {
+        let model = Model::new(2, 1);
+        let crowd = Arc::new(Crowd::new());
+        crowd.tune(1);
+        model.queued.store(1, Ordering::SeqCst);
+        let thief = {
+            let (model, crowd) = (model.clone(), crowd.clone());
+            thread::spawn(move || {
+                // As `Worker::park`.
+                model.idle.fall_asleep(0, false);
+                if !crowd.is_enough(model.queued.load(Ordering::SeqCst)) {
+                    model.beds[0].sleep_on_parker(None);
+                }
+                if model.idle.wake_up(0) {
+                    let _ = model.idle.stop_searching();
+                }
+                assert!(crowd.is_enough(model.queued.load(Ordering::SeqCst)));
+            })
+        };
+        // As a round of `Upkeep`.
+        crowd.tune(50_000);
+        if crowd.is_enough(model.queued.load(Ordering::SeqCst)) {
+            model.notify();
+        }
+        thief.join().unwrap();
     });
 }
 

@@ -43,7 +43,7 @@ impl Worker {
         self.upkeep.wake_up();
         shared.watch.worker_woke();
         self.upkeep.advance_timers(self);
-        if self.shard().ring.len() > 1 {
+        if self.shard().is_crowded() {
             shared.notify();
         }
         self.after_unpark();

@@ -4,6 +4,7 @@
 //! cache lines that one worker writes.
 
 use super::bed::Bed;
+use super::crowd::Crowd;
 use super::glance::Sight;
 use super::polling::Polling;
 use super::shared::Shared;
@@ -14,7 +15,7 @@ use crate::timer::Timers;
 use nezumi_prim::CachePadded;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Mutex;
-use nezumi_prim::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
+use nezumi_prim::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use nezumi_queue::{Ring, Shelf};
 use nezumi_recorder::Counters;
 use std::ptr::NonNull;
@@ -67,8 +68,8 @@ pub(crate) struct Shard {
     /// The thread that drives the worker, or the last that did. For metrics.
     thread: Mutex<Option<ThreadId>>,
     pub(crate) polling: CachePadded<Polling>,
-    /// The owner sits in one poll, so that its last hot task and those that have yielded may be taken, too. Set by the watch and at a glance, cleared by the watch.
-    pub(super) stuck: CachePadded<AtomicBool>,
+    /// How much of what waits here is for others.
+    pub(super) crowd: CachePadded<Crowd>,
     /// What others have seen of the owner's polls.
     pub(super) sight: Sight,
 }
@@ -101,7 +102,7 @@ impl Shard {
             depth: AtomicUsize::new(0),
             thread: Mutex::new(None),
             polling: CachePadded::new(Polling::new()),
-            stuck: CachePadded::new(AtomicBool::new(false)),
+            crowd: CachePadded::new(Crowd::new()),
             sight: Sight::new(),
         }
     }
@@ -201,11 +202,17 @@ impl Shard {
     /// Whether a thief, or the owner, would find something here.
     #[inline]
     pub(super) fn has_stealable(&self) -> bool {
-        let len = self.ring.len();
-        len > 1
-            || (len == 1 && !self.ring.has_hot())
+        self.is_crowded()
             || !self.high.is_empty()
             || !self.background.is_empty()
-            || (self.stuck.load(Ordering::Relaxed) && (len == 1 || !self.yielded.is_empty()))
+            || (self.crowd.stuck.load(Ordering::Relaxed)
+                && (!self.ring.is_empty() || !self.yielded.is_empty()))
+    }
+
+    /// Whether so much waits in the ring that it is worth a theft. The hot task does not wait: it is next.
+    #[inline]
+    pub(super) fn is_crowded(&self) -> bool {
+        let waiting = self.ring.len().saturating_sub(usize::from(self.ring.has_hot()));
+        self.crowd.is_enough(waiting)
     }
 }

@@ -398,7 +398,7 @@ fn spares_race_the_end() {
 fn mark_all_as_stuck(rt: &Runtime) {
     let shared = rt.handle().shared();
     for shard in shared.crew_shards() {
-        shard.stuck.store(true, Ordering::Relaxed);
+        shard.crowd.stuck.store(true, Ordering::Relaxed);
         if shard.has_stealable() {
             shared.notify();
         }

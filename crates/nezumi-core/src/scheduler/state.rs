@@ -47,7 +47,7 @@ impl fmt::Debug for WorkerState<'_> {
             .field("driven", &shard.polling.is_driven())
             .field("sleeping", &shared.idle.is_sleeping(index))
             .field("in_driver", &shard.bed.is_in_driver())
-            .field("stuck", &shard.stuck.load(Ordering::Relaxed))
+            .field("stuck", &shard.crowd.stuck.load(Ordering::Relaxed))
             .field("polls", &shard.polling.begun())
             .field("queued", &shard.ring.len())
             .field("hot", &shard.ring.has_hot())

@@ -84,7 +84,7 @@ impl Worker {
     fn steal_from(&self, victim: &Shard) -> Steal<Runnable> {
         let own = self.shard();
         // The others' hot task, and what has yielded to their driver's turn, stays theirs unless they cannot get to it.
-        let is_stuck = victim.stuck.load(Ordering::Relaxed);
+        let is_stuck = victim.crowd.stuck.load(Ordering::Relaxed);
         if self.shared().lanes_used.load(Ordering::Relaxed) {
             // SAFETY: this thread owns its shard, and so the destination.
             let taken = unsafe { victim.high.steal_into(&own.high, true) };
@@ -92,8 +92,11 @@ impl Worker {
                 return taken;
             }
         }
-        // SAFETY: as above.
-        let mut taken = unsafe { victim.ring.steal_into(&own.ring, is_stuck) };
+        let mut taken = Steal::Empty;
+        if is_stuck || victim.is_crowded() {
+            // SAFETY: as above.
+            taken = unsafe { victim.ring.steal_into(&own.ring, is_stuck) };
+        }
         if is_stuck {
             if matches!(taken, Steal::Empty) {
                 taken = self.steal_yielded(victim);

@@ -121,10 +121,14 @@ impl Upkeep {
         self.advance_timers(worker);
     }
 
-    /// Counts the time since the last look as busy, and tunes the intervals by what a poll took in it. Returns the time.
+    /// Counts the time since the last look as busy, and tunes the intervals, and what is worth a theft, by what a poll took in it. Returns the time.
     pub(super) fn measure(&self, worker: &Worker) -> Instant {
         let now = Instant::now();
         if let Some(mean_ns) = self.meter.measure(worker.shard(), now) {
+            // Nobody would notice that a poll is unlike those before it.
+            if worker.shared().config.watch {
+                worker.shard().crowd.tune(mean_ns);
+            }
             let steps_in = |time: Duration| time.as_nanos() as u64 / mean_ns;
             if !self.fixed {
                 let steps = steps_in(INJECT_EVERY);

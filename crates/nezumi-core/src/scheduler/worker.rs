@@ -3,8 +3,8 @@
 //! Called by `thread` (the loop around it) and, re-entrantly, by wakers through `schedule`. A worker is what a thread does for a while; the
 //! thread may give it up in the middle of a poll (`block_in_place`), and another thread then makes a new one for the same shard.
 //!
-//! Promise: everything that is runnable here is stealable, though the hot task, and those that have yielded and lie on the shelf until the
-//! driver's next turn, only while the worker is stuck in a poll; a hot task runs next, yet never more than three in a row nor past the budget
+//! Promise: everything that is runnable here is stealable, though the hot task, those that have yielded and lie on the shelf until the
+//! driver's next turn, and others as long as they are few and wait shortly (`crowd`), only while the worker is stuck in a poll; a hot task runs next, yet never more than three in a row nor past the budget
 //! of the poll that woke it; the inject queue, the driver and the timers are looked at every few dozen steps, however busy the ring is.
 //!
 //! All fields that a waker may touch in the middle of a poll are cells, and no borrow lives across a poll.
@@ -235,8 +235,9 @@ impl Worker {
         unsafe { self.shard().ring.push_batch(&mut batch) };
         if !batch.is_empty() {
             self.shared().relay.push(batch, self.index());
+            return self.notify();
         }
-        self.notify();
+        self.notify_if_crowded();
     }
 
     /// Puts tasks that came by the batch where those of their priority are.
@@ -351,8 +352,8 @@ impl Worker {
         let hot = hot && !self.shared().config.disable_lifo_slot;
         // SAFETY: this thread owns the shard.
         match unsafe { shard.ring.push_back(runnable, hot) } {
-            // A single hot task is this worker's next; should it not get to it, the watch sees that.
-            Ok(1) if hot => {}
+            // The hot task is this worker's next. Should the worker not get to it, or to the few others, the watch sees that.
+            Ok(len) if !shard.crowd.is_enough(len - usize::from(hot)) => {}
             Ok(_) => self.notify(),
             Err(runnable) => self.overflow(runnable),
         }
@@ -384,6 +385,12 @@ impl Worker {
             let _ = self.shared().inject[priority as usize].push(runnable, self.index());
         }
         self.notify();
+    }
+
+    fn notify_if_crowded(&self) {
+        if self.shard().is_crowded() {
+            self.notify();
+        }
     }
 
     #[inline]
@@ -441,7 +448,7 @@ impl Worker {
     /// Runs `wake`, which makes tasks runnable here, and wakes another worker at the end if there is enough for two.
     pub(super) fn dispatch(&self, wake: impl FnOnce()) {
         self.gather(wake);
-        if self.shard().ring.len() > 1 || !self.shard().high.is_empty() {
+        if self.shard().is_crowded() || !self.shard().high.is_empty() {
             self.shared().notify();
         }
     }

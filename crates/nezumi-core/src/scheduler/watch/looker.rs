@@ -149,8 +149,8 @@ impl<'a> Looker<'a> {
         let begun = shard.polling.begun();
         let may_be_stuck = shard.polling.is_driven() && !shared.idle.is_sleeping(index);
         let since_us = if may_be_stuck { shard.sight.lasts(begun, shared.micros(now)) } else { None };
-        if shard.stuck.load(Ordering::Relaxed) != since_us.is_some() {
-            shard.stuck.store(since_us.is_some(), Ordering::Relaxed);
+        if shard.crowd.stuck.load(Ordering::Relaxed) != since_us.is_some() {
+            shard.crowd.stuck.store(since_us.is_some(), Ordering::Relaxed);
         }
         let seen = &mut self.seen[index];
         if since_us.is_none() || seen.begun != begun {
