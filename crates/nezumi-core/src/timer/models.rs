@@ -296,6 +296,35 @@ fn two_threads_advance() {
     });
 }
 
+/// A spare arms and fires among the timers of the worker that it stands in for, while that one comes back to them.
+#[test]
+fn a_stand_in_arms_and_fires_beside_the_owner() {
+    both_ways(|turn| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let arm_and_fire = |timers: Arc<Timers>, waker: Waker, deadline_ms: u64| {
+            let (timer, armed) = Timer::armed(&timers, deadline_ms, &waker);
+            let fired = timers.advance(10);
+            (timer, matches!(armed, Armed::Pending { .. }), fired)
+        };
+        let stand_in = {
+            let (timers, waker) = (timers.clone(), waker(&count));
+            loom::thread::spawn(move || arm_and_fire(timers, waker, 10))
+        };
+        turn();
+        let (own, own_pends, by_owner) = arm_and_fire(timers.clone(), waker(&count), 11);
+        let (other, other_pends, by_stand_in) = stand_in.join().unwrap();
+        // Whoever sleeps next is told of what is left.
+        assert_eq!(timers.live(), usize::from(own_pends) + usize::from(other_pends) - by_owner - by_stand_in);
+        assert!(timers.live() == 0 || timers.next_deadline_ms() <= 11);
+        let fired = by_owner + by_stand_in + timers.advance(11);
+        assert_eq!(fired, usize::from(own_pends) + usize::from(other_pends));
+        assert_eq!(count.load(Ordering::Acquire), fired, "each once");
+        drop((own, other));
+        assert_eq!((timers.live(), timers.next_deadline_ms()), (0, NEVER));
+    });
+}
+
 #[test]
 fn armed_while_shut_down() {
     loom::model(|| {
