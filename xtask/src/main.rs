@@ -4,6 +4,7 @@
 
 mod api_diff;
 mod bench_gate;
+mod cold;
 mod conformance;
 mod cross;
 mod features;
@@ -48,6 +49,8 @@ enum Command {
     Faults(proof::Arguments),
     /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --seed S`.
     Chaos(proof::Arguments),
+    /// Measures what a hello world costs before it does anything, on Tokio and on Nezumi: build, binary, start, stop.
+    Cold(cold::Options),
     /// Checks that no workload of the benchmark has become slower than it was, or than Tokio.
     BenchGate(bench_gate::Options),
 }
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::Faults(arguments) => proof::faults(&arguments),
         Command::Soak(arguments) => proof::soak(&arguments),
         Command::Chaos(arguments) => proof::chaos(&arguments),
+        Command::Cold(options) => cold::run(&options),
         Command::BenchGate(options) => bench_gate::run(&options),
     };
     match outcome {
