@@ -72,6 +72,11 @@ pub trait Host: Clone + Send + 'static {
 
     /// Enters it on this thread.
     fn enter(&self) -> Self::Entered;
+
+    /// Whether it is about to end, so that a thread that a resident has left has nothing to wait for.
+    fn is_ending(&self) -> bool {
+        false
+    }
 }
 
 /// What becomes of a job that is still in the queue at shutdown.
@@ -123,8 +128,7 @@ impl<J: Job, H: Host> Pool<J, H> {
     /// A pool without threads yet.
     #[must_use]
     pub fn new(config: Config) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self::with_limit(config, (cores / 2).max(1))
+        Self::with_limit(config, (crate::runtime::processors() / 2).max(1))
     }
 
     /// A pool of which at most `limit` threads are on their way at once.
@@ -197,14 +201,14 @@ impl<J: Job, H: Host> Pool<J, H> {
         let staying = usize::from(own.is_some());
         let mut state = self.shared.state.lock();
         if state.is_shutdown {
-            return state.has_ended(staying);
+            return state.alive <= staying && state.unfiled == 0;
         }
-        let sleepers = state.begin_shutdown();
+        let sleepers = state.begin_shutdown(staying);
         drop(state);
         sleepers.iter().for_each(|parker| parker.unpark());
 
         let mut state = self.shared.state.lock();
-        while !state.has_ended(staying) {
+        while !state.has_ended() {
             state = match deadline {
                 None => self.shared.ended.wait(state),
                 Some(deadline) => {

@@ -27,6 +27,8 @@ pub(super) struct State<J> {
     /// Of the last thread that ended by itself. The next one, or the shutdown, joins it.
     last_ended: Option<JoinHandle<()>>,
     pub(super) is_shutdown: bool,
+    /// Threads for whose end the shutdown does not wait: the one that shuts down, if it is of the pool.
+    staying: usize,
     /// After the shutdown began: how many of the jobs in front are run all the same, for they waited only until a thread had arrived.
     spared: usize,
     next_id: usize,
@@ -58,6 +60,7 @@ impl<J: Job> State<J> {
             ended_early: Vec::new(),
             last_ended: None,
             is_shutdown: false,
+            staying: 0,
             spared: 0,
             next_id: 0,
             max_threads: max_threads.max(1),
@@ -182,8 +185,9 @@ impl<J: Job> State<J> {
     }
 
     /// Returns the sleepers, who are all sent for.
-    pub(super) fn begin_shutdown(&mut self) -> Vec<Arc<Parker>> {
+    pub(super) fn begin_shutdown(&mut self, staying: usize) -> Vec<Arc<Parker>> {
         self.is_shutdown = true;
+        self.staying = staying;
         // A thread for each job would have come, had not arrivals sent for each other. Whether a job is run must not hang on how soon they
         // did: only those are cancelled for which there are not threads enough.
         let busy = self.threads - self.idle.len() - self.on_the_way;
@@ -192,9 +196,9 @@ impl<J: Job> State<J> {
         std::mem::take(&mut self.idle)
     }
 
-    /// Whether no thread is left but `staying` of them.
-    pub(super) fn has_ended(&self, staying: usize) -> bool {
-        self.alive <= staying && self.unfiled == 0
+    /// Whether no thread is left for whose end the shutdown waits.
+    pub(super) fn has_ended(&self) -> bool {
+        self.is_shutdown && self.alive <= self.staying && self.unfiled == 0
     }
 
     /// All handles but that of thread `own`.

@@ -2,7 +2,7 @@
 
 use super::state::{Rouse, State};
 use super::{Config, Host, Job};
-use nezumi_prim::sync::{Arc, Condvar, Mutex};
+use nezumi_prim::sync::{Arc, Condvar, Mutex, MutexGuard};
 use nezumi_prim::thread::{Builder, JoinHandle};
 use nezumi_prim::{CachePadded, Parker};
 use nezumi_wake::contain;
@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What the pool and its threads have in common.
 pub(super) struct Shared<J> {
     pub(super) state: CachePadded<Mutex<State<J>>>,
-    /// Notified whenever a thread ends after the shutdown has begun.
+    /// Notified when all have ended for whom a shutdown waits.
     pub(super) ended: Condvar,
     config: Config,
     /// Creations that are to fail, for tests.
@@ -55,8 +55,7 @@ impl<J: Job> Shared<J> {
             Ok(handle) => (Rouse::Nobody, state.file(id, handle)),
             Err(_) => (state.refused(), None),
         };
-        this.tell_shutdown(&state);
-        drop(state);
+        this.unlock_and_tell(state);
         ended.into_iter().for_each(join);
         if let Rouse::Sleeper(parker) = rouse {
             parker.unpark();
@@ -88,6 +87,7 @@ impl<J: Job> Shared<J> {
         let parker = Arc::new(Parker::new());
         let mut state = this.state.lock();
         state.arrive();
+        let mut has_left = false;
         loop {
             while let Some((job, is_run)) = state.next() {
                 // Before the job, which may take long. To cancel one takes no time.
@@ -98,10 +98,13 @@ impl<J: Job> Shared<J> {
                 contain(|| if is_run { job.run() } else { job.cancel() });
                 state = this.state.lock();
                 state.residents -= usize::from(resident);
+                has_left = resident;
             }
-            if state.is_shutdown {
+            // A worker's thread whose runtime ends would only be woken again to end.
+            if state.is_shutdown || (has_left && host.is_ending()) {
                 break;
             }
+            has_left = false;
             state.idle.push(parker.clone());
             drop(state);
             let sent_for = parker.park_timeout(this.config.keep_alive);
@@ -122,9 +125,11 @@ impl<J: Job> Shared<J> {
         ended.into_iter().for_each(join);
     }
 
-    /// Tells who waits in `shutdown` that a thread has ended, or was not started after all.
-    fn tell_shutdown(&self, state: &State<J>) {
-        if state.is_shutdown {
+    /// A thread has ended, or was not started after all: tells who waits in `shutdown` if that was the last.
+    fn unlock_and_tell(&self, state: MutexGuard<'_, State<J>>) {
+        let has_ended = state.has_ended();
+        drop(state);
+        if has_ended {
             self.ended.notify_all();
         }
     }
@@ -152,7 +157,7 @@ impl<J: Job, H: Host> Birth<J, H> {
             drop(host);
             let mut state = shared.state.lock();
             state.alive -= 1;
-            shared.tell_shutdown(&state);
+            shared.unlock_and_tell(state);
         })
     }
 }

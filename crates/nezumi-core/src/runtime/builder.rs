@@ -792,9 +792,6 @@ impl Builder {
 ///
 /// When the variable is set to what is no positive number: to go on with another number would hide the mistake.
 fn default_workers() -> usize {
-    /// Asked once: on Linux the answer costs several system calls.
-    static PROCESSORS: AtomicUsize = AtomicUsize::new(0);
-
     match std::env::var("TOKIO_WORKER_THREADS") {
         Ok(text) => {
             let workers = text.parse().unwrap_or_else(|error| {
@@ -806,14 +803,21 @@ fn default_workers() -> usize {
         Err(std::env::VarError::NotUnicode(text)) => {
             panic!("\"TOKIO_WORKER_THREADS\" must be valid unicode, value: {}", text.to_string_lossy())
         }
-        Err(std::env::VarError::NotPresent) => match PROCESSORS.load(Ordering::Relaxed) {
-            0 => {
-                let processors = std::thread::available_parallelism().map_or(1, usize::from);
-                PROCESSORS.store(processors, Ordering::Relaxed);
-                processors
-            }
-            processors => processors,
-        },
+        Err(std::env::VarError::NotPresent) => processors(),
+    }
+}
+
+/// The number of processors that this process may use. The system is asked once: on Linux the answer costs a dozen system calls.
+pub(crate) fn processors() -> usize {
+    static PROCESSORS: AtomicUsize = AtomicUsize::new(0);
+
+    match PROCESSORS.load(Ordering::Relaxed) {
+        0 => {
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            PROCESSORS.store(processors, Ordering::Relaxed);
+            processors
+        }
+        processors => processors,
     }
 }
 

@@ -15,6 +15,7 @@ mod metrics;
 mod runtime;
 mod seed;
 
+pub(crate) use builder::processors;
 pub use builder::{Builder, UnhandledPanic};
 pub(crate) use config::{Config, Flavor};
 pub(crate) use handle::NO_RUNTIME;

@@ -147,21 +147,19 @@ pub(super) fn block_on<F: Future>(handle: &Handle, future: F) -> F::Output {
 #[track_caller]
 pub(super) fn shut_down(handle: &Handle, wait: Option<Duration>) {
     let shared = handle.shared();
+    let may_block = entered::may_block();
     if shared.is_multi_thread() {
-        shutdown::begin(shared, wait.is_none() && entered::may_block());
+        shutdown::begin(shared);
     } else {
         coop::with_unconstrained(|| current_thread::shut_down(handle));
     }
-    if wait != Some(Duration::ZERO) && !entered::may_block() {
-        // The pool is told all the same, so that its threads end when they can.
-        shared.blocking.shutdown(Some(Duration::ZERO));
-        if std::thread::panicking() {
-            return;
-        }
+    // Where this must not block the pool is told all the same, so that its threads end when they can.
+    shared.blocking.shutdown(if may_block { wait } else { Some(Duration::ZERO) });
+    shutdown::join_watch(shared, wait.is_none() && may_block);
+    if wait != Some(Duration::ZERO) && !may_block && !std::thread::panicking() {
         panic!(
             "Cannot drop a runtime in a context where blocking is not allowed. This happens when a runtime is dropped from within an \
              asynchronous context. Use `shutdown_background`, or drop it in `spawn_blocking`."
         );
     }
-    shared.blocking.shutdown(wait);
 }

@@ -14,8 +14,8 @@ use nezumi_queue::Ring;
 use nezumi_wake::contain;
 use std::sync::atomic::Ordering;
 
-/// Begins the shutdown of a multi-threaded runtime. Idempotent. If `patient` it waits for a hook that the watch is in.
-pub(crate) fn begin(shared: &Shared, patient: bool) {
+/// Begins the shutdown of a multi-threaded runtime. Idempotent.
+pub(crate) fn begin(shared: &Shared) {
     if shared.set_shutting_down() {
         for inject in &shared.inject {
             inject.close();
@@ -23,8 +23,13 @@ pub(crate) fn begin(shared: &Shared, patient: bool) {
         for index in 0..shared.crew() {
             shared.wake(index);
         }
-        shared.watch.stop(patient);
+        shared.watch.stop();
     }
+}
+
+/// Waits for the watch to end, at last: the threads of the pool have had their time meanwhile. If `patient` also for a hook that the watch is in.
+pub(crate) fn join_watch(shared: &Shared, patient: bool) {
+    shared.watch.join(patient);
 }
 
 /// The worker has seen the shutdown, and ends.

@@ -30,7 +30,8 @@ pub(crate) fn start(handle: &Handle) -> io::Result<()> {
             return Err(error);
         }
     }
-    shared.watch.start(handle)
+    // The last of several starts the watch (`drive_until_left`), beside what goes on here; a single one is needed for its first task.
+    if shared.workers() == 1 { shared.watch.start(handle) } else { Ok(()) }
 }
 
 /// Has a thread of the pool drive this worker from now on.
@@ -76,6 +77,10 @@ fn drive_until_left(handle: &Handle, index: usize) -> Option<usize> {
     shard.polling.polls_within(&worker);
     shard.is_driven_here();
     set_affinity(shared, index);
+    if index > 0 && index + 1 == shared.workers() {
+        // Where the system refuses the thread the runtime does without, as it does with `Builder::watch(false)`.
+        let _ = shared.watch.start(handle);
+    }
     shared.watch.worker_woke();
     let left = loop {
         // A panic comes from a hook, or from a waker that is no task's. It has been reported; the worker goes on.

@@ -44,6 +44,10 @@ impl Host for Handle {
     fn enter(&self) -> EnterGuard<'static> {
         EnterGuard::new(self.clone())
     }
+
+    fn is_ending(&self) -> bool {
+        self.shared().is_shutting_down()
+    }
 }
 
 /// While a blocking task waits or runs, a paused clock does not move by itself.

@@ -51,7 +51,16 @@ const STACK_BYTES: usize = if cfg!(feature = "taskdump") { 2 * 1024 * 1024 } els
 #[derive(Debug)]
 pub(super) struct Watch {
     bell: Arc<Bell>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Thread>,
+}
+
+#[derive(Debug)]
+enum Thread {
+    /// Not started, or refused by the system.
+    None,
+    Started(JoinHandle<()>),
+    /// Joined, or left to itself.
+    Gone,
 }
 
 /// By which the watch is woken. Apart from the runtime's shared part, which the thread must not keep alive while it sleeps.
@@ -72,37 +81,44 @@ impl Watch {
             stop: AtomicBool::new(false),
             is_in_program: AtomicBool::new(false),
         };
-        Self { bell: Arc::new(bell), thread: Mutex::new(None) }
+        Self { bell: Arc::new(bell), thread: Mutex::new(Thread::None) }
     }
 
-    /// Starts the thread.
+    /// Starts the thread, unless it was started before or is not wanted any more.
     pub(super) fn start(&self, handle: &Handle) -> io::Result<()> {
         // Under shuttle no time passes, and the watch is a step that the program takes itself.
         if !handle.shared().config.watch || cfg!(nezumi_shuttle) {
             return Ok(());
         }
+        let mut thread = self.thread.lock();
+        if !matches!(*thread, Thread::None) || self.bell.stop.load(Ordering::SeqCst) {
+            return Ok(());
+        }
         let bell = Arc::clone(&self.bell);
         let handle = handle.clone();
-        let thread = std::thread::Builder::new().name("nezumi-watch".into()).stack_size(STACK_BYTES).spawn(
+        let watch = std::thread::Builder::new().name("nezumi-watch".into()).stack_size(STACK_BYTES).spawn(
             move || {
                 // The program's code that runs here would else have run on a worker.
                 let _inside = handle.enter();
                 Looker::new(&handle, &bell).run();
             },
         )?;
-        *self.thread.lock() = Some(thread);
+        *thread = Thread::Started(watch);
         Ok(())
     }
 
-    /// Ends the thread, and waits for that: nothing of ours blocks there. For code of the program's it waits only if `patient`; a spare that
-    /// the watch would begin after that finds the pool closed.
-    pub(super) fn stop(&self, patient: bool) {
-        // SeqCst, here and in `contain`: either that sees it and stays out of the program's code, or it is seen there.
+    /// Has the thread end. A spare that it would begin after that finds the pool closed.
+    pub(super) fn stop(&self) {
+        // SeqCst, as the load in `join` and both in `contain`: either that sees it and stays out of the program's code, or it is seen there.
         self.bell.stop.store(true, Ordering::SeqCst);
-        let may_block = self.bell.is_in_program.load(Ordering::SeqCst);
         self.bell.parker.unpark();
-        let thread = self.thread.lock().take();
-        if let Some(thread) = thread {
+    }
+
+    /// Waits for the thread to end, which was told to: nothing of ours blocks there. For code of the program's it waits only if `patient`.
+    pub(super) fn join(&self, patient: bool) {
+        let may_block = self.bell.is_in_program.load(Ordering::SeqCst);
+        let thread = std::mem::replace(&mut *self.thread.lock(), Thread::Gone);
+        if let Thread::Started(thread) = thread {
             if thread.thread().id() != std::thread::current().id() && (patient || !may_block) {
                 let _ = thread.join();
             }

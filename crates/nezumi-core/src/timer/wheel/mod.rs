@@ -1,7 +1,7 @@
 //! In which order timers are due: a hierarchical timing wheel.
 //!
 //! Called by [`Timers`](super::Timers) under its lock. Pure: knows no clock, no waker, no thread. Insertion, removal and
-//! expiry are O(1) and allocate nothing.
+//! expiry are O(1) and allocate nothing, but for the first insertion, which makes the slots: most wheels never see one.
 //!
 //! After Varghese and Lauck, "Hashed and hierarchical timing wheels" (1987). Six levels of 64 slots; a slot of level *l* is
 //! 64^*l* ms wide, so that level 0 tells single ticks apart and all six together span a *rotation* of 2^36 ms, two years.
@@ -51,6 +51,7 @@ pub struct Wheel {
     len: usize,
     /// One bit per slot that is not empty.
     occupied: [u64; LEVELS],
+    /// None of them before the first insertion.
     slots: Box<[Slot]>,
 }
 
@@ -88,8 +89,7 @@ impl Wheel {
     /// An empty wheel at tick 0.
     #[must_use]
     pub fn new() -> Self {
-        let slots = (0..=FAR).map(|_| Slot::default()).collect();
-        Self { elapsed_ms: 0, len: 0, occupied: [0; LEVELS], slots }
+        Self { elapsed_ms: 0, len: 0, occupied: [0; LEVELS], slots: Box::default() }
     }
 
     /// The tick up to which everything has been popped.
@@ -235,9 +235,9 @@ impl Wheel {
                 first = Some((level * SLOTS + slot as usize, start_ms));
             }
         }
-        if first.is_none() && !self.slots[FAR].nodes.is_empty() {
-            let start_ms = self.slots[FAR].earliest_ms >> ROTATION << ROTATION;
-            return Some((FAR, start_ms));
+        if first.is_none() {
+            let far = self.slots.get(FAR).filter(|far| !far.nodes.is_empty())?;
+            return Some((FAR, far.earliest_ms >> ROTATION << ROTATION));
         }
         first
     }
@@ -253,6 +253,9 @@ impl Wheel {
         if bucket < FAR {
             self.occupied[bucket / SLOTS] |= 1 << (bucket % SLOTS);
         }
+        if self.slots.is_empty() {
+            self.make_slots();
+        }
         let slot = &mut self.slots[bucket];
         slot.earliest_ms =
             if slot.nodes.is_empty() { deadline_ms } else { slot.earliest_ms.min(deadline_ms) };
@@ -261,6 +264,11 @@ impl Wheel {
             node.as_ref().bucket.store(bucket as u16, Ordering::Relaxed);
             slot.nodes.push_back(node);
         }
+    }
+
+    #[cold]
+    fn make_slots(&mut self) {
+        self.slots = (0..=FAR).map(|_| Slot::default()).collect();
     }
 
     /// Clears the mark of a slot that is empty.
