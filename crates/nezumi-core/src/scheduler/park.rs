@@ -43,7 +43,7 @@ impl Worker {
         self.upkeep.wake_up();
         shared.watch.worker_woke();
         self.upkeep.advance_timers(self);
-        if self.shard().is_crowded() {
+        if self.shard().is_more_than_the_next() {
             shared.notify();
         }
         self.after_unpark();

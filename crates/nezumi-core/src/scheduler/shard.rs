@@ -209,6 +209,11 @@ impl Shard {
                 && (!self.ring.is_empty() || !self.yielded.is_empty()))
     }
 
+    /// Whether so much is left in the ring once the owner, who is between two polls, has taken the next.
+    pub(super) fn is_more_than_the_next(&self) -> bool {
+        self.crowd.is_enough(self.ring.len().saturating_sub(1))
+    }
+
     /// Whether so much waits in the ring that it is worth a theft. The hot task does not wait: it is next.
     #[inline]
     pub(super) fn is_crowded(&self) -> bool {

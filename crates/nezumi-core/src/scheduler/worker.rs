@@ -448,7 +448,7 @@ impl Worker {
     /// Runs `wake`, which makes tasks runnable here, and wakes another worker at the end if there is enough for two.
     pub(super) fn dispatch(&self, wake: impl FnOnce()) {
         self.gather(wake);
-        if self.shard().is_crowded() || !self.shard().high.is_empty() {
+        if self.shard().is_more_than_the_next() || !self.shard().high.is_empty() {
             self.shared().notify();
         }
     }
