@@ -590,3 +590,21 @@ fn branches_of_one_poll_that_run_out_of_budget_are_one_forced_yield() {
     rt.block_on(two_branches());
     assert_eq!(rt.metrics().budget_forced_yield_count(), 1);
 }
+
+/// A worker that comes back from its sleep with one task runs that itself: a wake of another would find nothing.
+#[test]
+fn one_task_at_a_time_wakes_one_worker() {
+    const SLEEPS: u64 = 50;
+    let rt = runtime(2);
+    rt.block_on(async {
+        spawn(async {
+            for _ in 0..SLEEPS {
+                sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await
+        .unwrap();
+    });
+    let parks = |worker| rt.metrics().worker_park_count(worker);
+    assert!(parks(0).min(parks(1)) < SLEEPS / 2, "{} and {}", parks(0), parks(1));
+}
