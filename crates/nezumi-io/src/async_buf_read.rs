@@ -12,6 +12,31 @@ use std::task::{Context, Poll};
 /// [`consume`](Self::consume) how much of it was used. To *use* such a reader, take the methods of
 /// [`AsyncBufReadExt`](https://docs.rs/nezumi/latest/nezumi/io/trait.AsyncBufReadExt.html). Any reader becomes one in a
 /// [`BufReader`](https://docs.rs/nezumi/latest/nezumi/io/struct.BufReader.html).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// /// The number that the source begins with.
+/// async fn number(source: &mut (impl AsyncBufRead + Unpin)) -> std::io::Result<u64> {
+///     let mut number = 0;
+///     while let Some(digit) = source.fill_buf().await?.first().filter(|byte| byte.is_ascii_digit()) {
+///         number = 10 * number + u64::from(digit - b'0');
+///         source.consume(1);
+///     }
+///     Ok(number)
+/// }
+///
+/// let mut source = &b"42 mice"[..];
+/// assert_eq!(number(&mut source).await.unwrap(), 42);
+/// let mut rest = String::new();
+/// source.read_to_string(&mut rest).await.unwrap();
+/// assert_eq!(rest, " mice");
+/// # }
+/// ```
 pub trait AsyncBufRead: AsyncRead {
     /// Shows what is buffered, reading more from the source only if that is nothing.
     ///

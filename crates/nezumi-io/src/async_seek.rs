@@ -10,6 +10,26 @@ use std::task::{Context, Poll};
 /// A seek is started with [`start_seek`](Self::start_seek) and brought to its end with
 /// [`poll_complete`](Self::poll_complete). To *use* it, take the methods of
 /// [`AsyncSeekExt`](https://docs.rs/nezumi/latest/nezumi/io/trait.AsyncSeekExt.html).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, AsyncSeek, AsyncSeekExt};
+/// use std::io::{Cursor, SeekFrom};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// async fn length(of: &mut (impl AsyncSeek + Unpin)) -> std::io::Result<u64> {
+///     let length = of.seek(SeekFrom::End(0)).await?;
+///     of.rewind().await?;
+///     Ok(length)
+/// }
+///
+/// let mut data = Cursor::new(b"squeak");
+/// assert_eq!(length(&mut data).await.unwrap(), 6);
+/// assert_eq!(data.read_u8().await.unwrap(), b's');
+/// # }
+/// ```
 pub trait AsyncSeek {
     /// Starts to move the cursor. The move is done when [`poll_complete`](Self::poll_complete) says so.
     ///

@@ -13,6 +13,44 @@ use std::task::{Context, Poll};
 /// A writer may keep what it was given for a while; it is only sure to have gone out after
 /// [`poll_flush`](Self::poll_flush). Dropping a writer does neither flush it nor shut it down in a way that could be
 /// waited for.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncWrite, AsyncWriteExt};
+/// use std::io;
+/// use std::pin::Pin;
+/// use std::task::{Context, Poll};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// /// Counts what goes through it.
+/// struct Counted<W> {
+///     inner: W,
+///     bytes: usize,
+/// }
+///
+/// impl<W: AsyncWrite + Unpin> AsyncWrite for Counted<W> {
+///     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+///         let written = std::task::ready!(Pin::new(&mut self.inner).poll_write(cx, buf))?;
+///         self.bytes += written;
+///         Poll::Ready(Ok(written))
+///     }
+///
+///     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+///         Pin::new(&mut self.inner).poll_flush(cx)
+///     }
+///
+///     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+///         Pin::new(&mut self.inner).poll_shutdown(cx)
+///     }
+/// }
+///
+/// let mut out = Counted { inner: Vec::new(), bytes: 0 };
+/// out.write_all(b"squeak").await.unwrap();
+/// assert_eq!((out.bytes, &out.inner[..]), (6, &b"squeak"[..]));
+/// # }
+/// ```
 pub trait AsyncWrite {
     /// Tries to write from `buf`, and says how many bytes it took.
     ///

@@ -10,6 +10,19 @@ use std::task::{Context, Poll, ready};
 pin_project! {
     /// A reader of one reader to its end and then of another. Made by
     /// [`AsyncReadExt::chain`](crate::AsyncReadExt::chain).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::io::AsyncReadExt;
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let mut text = String::new();
+    /// (&b"cat"[..]).chain(&b" and mouse"[..]).read_to_string(&mut text).await.unwrap();
+    /// assert_eq!(text, "cat and mouse");
+    /// # }
+    /// ```
     #[must_use = "readers do nothing unless they are read"]
     pub struct Chain<T, U> {
         #[pin]

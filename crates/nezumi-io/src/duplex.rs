@@ -19,6 +19,26 @@ use std::task::{Context, Poll};
 ///
 /// Dropping it ends what the other reads, after what is on the way, and makes the other's writes fail with
 /// [`BrokenPipe`](std::io::ErrorKind::BrokenPipe). Shutting it down does only the former; writing to it fails after that.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// async fn echo(mut stream: DuplexStream) -> std::io::Result<()> {
+///     let byte = stream.read_u8().await?;
+///     stream.write_u8(byte).await
+/// }
+///
+/// let (mut client, server) = duplex(16);
+/// let server = nezumi::spawn(echo(server));
+/// client.write_u8(7).await.unwrap();
+/// assert_eq!(client.read_u8().await.unwrap(), 7);
+/// server.await.unwrap().unwrap();
+/// # }
+/// ```
 pub struct DuplexStream {
     incoming: Arc<Pipe>,
     outgoing: Arc<Pipe>,

@@ -8,6 +8,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 /// A reader that is always at its end, and a writer that takes everything and keeps nothing. Made by [`empty`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, empty};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut bytes = Vec::new();
+/// assert_eq!(empty().read_to_end(&mut bytes).await.unwrap(), 0);
+/// # }
+/// ```
 pub struct Empty {
     _private: (),
 }

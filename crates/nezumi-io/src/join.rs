@@ -8,6 +8,21 @@ use std::task::{Context, Poll};
 
 pin_project! {
     /// A reader and a writer as one stream. Made by [`join`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::io::{AsyncReadExt, AsyncWriteExt, join};
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let mut stream = join(&b"question"[..], Vec::new());
+    /// let mut question = String::new();
+    /// stream.read_to_string(&mut question).await.unwrap();
+    /// stream.write_all(b"answer").await.unwrap();
+    /// assert_eq!((&question[..], &stream.writer()[..]), ("question", &b"answer"[..]));
+    /// # }
+    /// ```
     #[derive(Debug)]
     pub struct Join<R, W> {
         #[pin]

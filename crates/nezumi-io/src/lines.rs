@@ -12,6 +12,20 @@ pin_project! {
     /// The lines of a reader. Made by [`AsyncBufReadExt::lines`](crate::AsyncBufReadExt::lines).
     ///
     /// What was read of a line that is not complete yet is kept here, so that nothing is lost when a future is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::io::AsyncBufReadExt;
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let mut lines = (&b"cat\r\nmouse\n"[..]).lines();
+    /// assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("cat"));
+    /// assert_eq!(lines.next_line().await.unwrap().as_deref(), Some("mouse"));
+    /// assert_eq!(lines.next_line().await.unwrap(), None);
+    /// # }
+    /// ```
     #[derive(Debug)]
     #[must_use = "lines are read only when asked for"]
     pub struct Lines<R> {

@@ -8,6 +8,19 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 /// A reader that gives one byte again and again. Made by [`repeat`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, repeat};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut bytes = [0; 4];
+/// repeat(7).read_exact(&mut bytes).await.unwrap();
+/// assert_eq!(bytes, [7; 4]);
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Repeat {
     byte: u8,

@@ -12,6 +12,20 @@ pin_project! {
     /// What lies between one byte and the next. Made by [`AsyncBufReadExt::split`](crate::AsyncBufReadExt::split).
     ///
     /// What was read of a segment that is not complete yet is kept here, so that nothing is lost when a future is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::io::AsyncBufReadExt;
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let mut fields = AsyncBufReadExt::split(&b"cat;mouse"[..], b';');
+    /// assert_eq!(fields.next_segment().await.unwrap().as_deref(), Some(&b"cat"[..]));
+    /// assert_eq!(fields.next_segment().await.unwrap().as_deref(), Some(&b"mouse"[..]));
+    /// assert_eq!(fields.next_segment().await.unwrap(), None);
+    /// # }
+    /// ```
     #[derive(Debug)]
     #[must_use = "segments are read only when asked for"]
     pub struct Split<R> {

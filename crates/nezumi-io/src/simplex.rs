@@ -11,6 +11,22 @@ use std::task::{Context, Poll};
 ///
 /// After it is shut down it can be read to the end, and writing to it fails with
 /// [`BrokenPipe`](std::io::ErrorKind::BrokenPipe).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, AsyncWriteExt, SimplexStream};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut pipe = SimplexStream::new_unsplit(16);
+/// pipe.write_all(b"squeak").await.unwrap();
+/// pipe.shutdown().await.unwrap();
+/// let mut text = String::new();
+/// pipe.read_to_string(&mut text).await.unwrap();
+/// assert_eq!(text, "squeak");
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SimplexStream {
     pipe: Pipe,

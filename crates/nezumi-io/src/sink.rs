@@ -8,6 +8,17 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 /// A writer that takes everything and keeps nothing. Made by [`sink`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{copy, sink};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// assert_eq!(copy(&mut &b"squeak"[..], &mut sink()).await.unwrap(), 6);
+/// # }
+/// ```
 pub struct Sink {
     _private: (),
 }

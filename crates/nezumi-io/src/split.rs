@@ -19,6 +19,23 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 /// The half of a stream that is read. Made by [`split`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, AsyncWriteExt, duplex, split};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (stream, mut other) = duplex(16);
+/// let (mut reads, writes) = split(stream);
+/// other.write_all(b"ab").await.unwrap();
+/// assert_eq!(reads.read_u16().await.unwrap(), 0x6162);
+/// // Both together are the stream again.
+/// let stream = reads.unsplit(writes);
+/// # drop(stream);
+/// # }
+/// ```
 pub struct ReadHalf<T> {
     shared: Arc<Shared<T>>,
 }
@@ -26,6 +43,23 @@ pub struct ReadHalf<T> {
 /// The half of a stream that is written. Made by [`split`].
 ///
 /// Dropping it does not shut the stream down.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, AsyncWriteExt, duplex, split};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (stream, mut other) = duplex(16);
+/// let (reads, mut writes) = split(stream);
+/// writes.write_all(b"ab").await.unwrap();
+/// assert_eq!(other.read_u16().await.unwrap(), 0x6162);
+/// // Both together are the stream again.
+/// let stream = reads.unsplit(writes);
+/// # drop(stream);
+/// # }
+/// ```
 pub struct WriteHalf<T> {
     shared: Arc<Shared<T>>,
 }

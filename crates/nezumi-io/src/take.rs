@@ -10,6 +10,20 @@ pin_project! {
     /// A reader of a limited number of bytes of another. Made by [`AsyncReadExt::take`](crate::AsyncReadExt::take).
     ///
     /// When the limit is reached it is at its end, and leaves the other reader alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::io::AsyncReadExt;
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let mut source = &b"cat and mouse"[..];
+    /// let mut head = String::new();
+    /// (&mut source).take(3).read_to_string(&mut head).await.unwrap();
+    /// assert_eq!((&head[..], source), ("cat", &b" and mouse"[..]));
+    /// # }
+    /// ```
     #[derive(Debug)]
     #[must_use = "readers do nothing unless they are read"]
     pub struct Take<R> {

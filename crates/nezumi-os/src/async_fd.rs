@@ -453,6 +453,32 @@ impl<T: fmt::Debug + AsRawFd> fmt::Debug for AsyncFd<T> {
 /// The descriptor was ready: do the operation, and clear the readiness if it would have blocked.
 ///
 /// Made by [`AsyncFd::readable`] and its likes. Dropping it clears nothing.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::unix::AsyncFd;
+/// use std::io::{Read, Write};
+/// use std::os::unix::net::UnixStream;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (ours, mut theirs) = UnixStream::pair().unwrap();
+/// ours.set_nonblocking(true).unwrap();
+/// let fd = AsyncFd::new(ours).unwrap();
+/// theirs.write_all(b"squeak").unwrap();
+/// let mut buffer = [0; 16];
+/// let read = loop {
+///     let mut ready = fd.readable().await.unwrap();
+///     match ready.try_io(|fd| fd.get_ref().read(&mut buffer)) {
+///         Ok(read) => break read.unwrap(),
+///         // It was not ready after all, and is waited for again.
+///         Err(_would_block) => continue,
+///     }
+/// };
+/// assert_eq!(&buffer[..read], b"squeak");
+/// # }
+/// ```
 #[must_use = "whether the readiness is to be cleared must be said: by `try_io`, `clear_ready` or `retain_ready`"]
 pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
     async_fd: &'a AsyncFd<T>,
@@ -463,6 +489,28 @@ pub struct AsyncFdReadyGuard<'a, T: AsRawFd> {
 /// As [`AsyncFdReadyGuard`], with mutable access to what was registered.
 ///
 /// Made by [`AsyncFd::readable_mut`] and its likes. Dropping it clears nothing.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::unix::AsyncFd;
+/// use std::io::{Read, Write};
+/// use std::os::unix::net::UnixStream;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (ours, mut theirs) = UnixStream::pair().unwrap();
+/// ours.set_nonblocking(true).unwrap();
+/// let mut fd = AsyncFd::new(ours).unwrap();
+/// theirs.write_all(b"squeak").unwrap();
+/// let mut buffer = [0; 16];
+/// let mut ready = fd.readable_mut().await.unwrap();
+/// let read = ready.get_inner_mut().read(&mut buffer).unwrap();
+/// // There may be more.
+/// ready.retain_ready();
+/// assert_eq!(&buffer[..read], b"squeak");
+/// # }
+/// ```
 #[must_use = "whether the readiness is to be cleared must be said: by `try_io`, `clear_ready` or `retain_ready`"]
 pub struct AsyncFdReadyMutGuard<'a, T: AsRawFd> {
     async_fd: &'a mut AsyncFd<T>,
@@ -590,12 +638,51 @@ impl<T: fmt::Debug + AsRawFd> fmt::Debug for AsyncFdReadyMutGuard<'_, T> {
 }
 
 /// An operation would have blocked, and the readiness is cleared: see [`AsyncFdReadyGuard::try_io`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::unix::AsyncFd;
+/// use std::io::{Read, Write};
+/// use std::os::unix::net::UnixStream;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (ours, mut theirs) = UnixStream::pair().unwrap();
+/// ours.set_nonblocking(true).unwrap();
+/// let fd = AsyncFd::new(ours).unwrap();
+/// theirs.write_all(b"s").unwrap();
+/// let mut ready = fd.readable().await.unwrap();
+/// let mut byte = [0];
+/// assert_eq!(ready.try_io(|fd| fd.get_ref().read(&mut byte)).unwrap().unwrap(), 1);
+/// // Nothing more is there, and whoever waits from now on does so until there is.
+/// assert!(ready.try_io(|fd| fd.get_ref().read(&mut byte)).is_err());
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TryIoError(());
 
 /// A descriptor could not be registered. Holds what was to be registered, and why it could not be.
 ///
 /// Made by [`AsyncFd::register`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::unix::AsyncFd;
+/// use std::fs::File;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // What is always ready cannot be waited for.
+/// let file = File::open("/etc/passwd").unwrap();
+/// # if cfg!(target_os = "linux") {
+/// let error = AsyncFd::try_new(file).unwrap_err();
+/// let (file, cause) = error.into_parts();
+/// assert_eq!(cause.kind(), std::io::ErrorKind::PermissionDenied);
+/// # drop(file); }
+/// # }
+/// ```
 pub struct AsyncFdRegisterError<T> {
     inner: T,
     cause: io::Error,

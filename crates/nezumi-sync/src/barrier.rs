@@ -129,6 +129,20 @@ impl Barrier {
 }
 
 /// What [`Barrier::wait`] returns: whether this task was the one to open the barrier.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::Barrier;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let barrier = Barrier::new(2);
+/// let (one, other) = nezumi::join!(barrier.wait(), barrier.wait());
+/// // One of them, and only one, has opened it.
+/// assert_ne!(one.is_leader(), other.is_leader());
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct BarrierWaitResult(bool);
 

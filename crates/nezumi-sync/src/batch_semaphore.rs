@@ -66,10 +66,34 @@ pub(crate) struct Semaphore {
 }
 
 /// Says that a [`Semaphore`](crate::Semaphore) was closed while, or before, permits were asked of it.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::Semaphore;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let semaphore = Semaphore::new(1);
+/// semaphore.close();
+/// assert!(semaphore.acquire().await.is_err());
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct AcquireError(());
 
 /// Why permits could not be had at once.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::{Semaphore, TryAcquireError};
+///
+/// let semaphore = Semaphore::new(0);
+/// assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::NoPermits);
+/// semaphore.close();
+/// assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::Closed);
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub enum TryAcquireError {
     /// The semaphore is [closed](crate::Semaphore::close) and gives out no more permits.

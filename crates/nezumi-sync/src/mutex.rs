@@ -64,6 +64,21 @@ unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 /// Says that a lock was not free: from [`Mutex::try_lock`], [`RwLock::try_read`](crate::RwLock::try_read),
 /// [`RwLock::try_write`](crate::RwLock::try_write) and their owned forms.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::Mutex;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mutex = Mutex::new(1);
+/// let guard = mutex.lock().await;
+/// assert_eq!(mutex.try_lock().unwrap_err().to_string(), "operation would block");
+/// drop(guard);
+/// assert!(mutex.try_lock().is_ok());
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct TryLockError(pub(crate) ());
 

@@ -47,6 +47,16 @@ unsafe impl<T: Sync + Send> Sync for OnceCell<T> {}
 unsafe impl<T: Send> Send for OnceCell<T> {}
 
 /// Why [`OnceCell::set`] did not set the value, which is given back.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::{OnceCell, SetError};
+///
+/// let cell = OnceCell::new();
+/// cell.set(1).unwrap();
+/// assert_eq!(cell.set(2), Err(SetError::AlreadyInitializedError(2)));
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub enum SetError<T> {
     /// The cell has a value already.

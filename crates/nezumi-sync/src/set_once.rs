@@ -52,6 +52,16 @@ unsafe impl<T: Sync + Send> Sync for SetOnce<T> {}
 unsafe impl<T: Send> Send for SetOnce<T> {}
 
 /// Says that the cell had a value already when [`SetOnce::set`] was called; gives the new one back.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::{SetOnce, SetOnceError};
+///
+/// let cell = SetOnce::new();
+/// cell.set(1).unwrap();
+/// assert_eq!(cell.set(2), Err(SetOnceError(2)));
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct SetOnceError<T>(
     /// The value that was to be set.

@@ -105,6 +105,22 @@ pub(crate) fn is_traced() -> bool {
 /// Whether the current task may go on without yielding. True where nothing is counted.
 ///
 /// A loop that does work of its own between awaits can ask this and yield when the answer is no.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::task::coop::has_budget_remaining;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// for number in 0..10_000 {
+///     if !has_budget_remaining() {
+///         nezumi::task::yield_now().await;
+///     }
+///     # let _ = number;
+/// }
+/// # }
+/// ```
 #[inline]
 #[must_use]
 pub fn has_budget_remaining() -> bool {
@@ -115,6 +131,31 @@ pub fn has_budget_remaining() -> bool {
 /// to be pending has spent nothing.
 ///
 /// Not `Send`: the budget is the thread's.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::task::coop::poll_proceed;
+/// use std::future::poll_fn;
+/// use std::task::{Poll, ready};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut source = vec![1, 2].into_iter();
+/// let next = poll_fn(|cx| {
+///     let spent = ready!(poll_proceed(cx));
+///     match source.next() {
+///         Some(item) => {
+///             spent.made_progress();
+///             Poll::Ready(item)
+///         }
+///         // Nothing was spent.
+///         None => Poll::Pending,
+///     }
+/// });
+/// assert_eq!(next.await, 1);
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub struct RestoreOnPending(Cell<Budget>, PhantomData<*mut ()>);
@@ -140,6 +181,29 @@ impl Drop for RestoreOnPending {
 /// Spends one unit. `Pending` when none is left: the task will be woken after a driver turn.
 ///
 /// For futures that are made of parts which know no budget.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::task::coop::poll_proceed;
+/// use std::future::poll_fn;
+/// use std::task::{Poll, ready};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// /// Takes the next one, and its part of the budget.
+/// async fn take(from: &mut impl Iterator<Item = u8>) -> Option<u8> {
+///     poll_fn(|cx| {
+///         let spent = ready!(poll_proceed(cx));
+///         spent.made_progress();
+///         Poll::Ready(from.next())
+///     })
+///     .await
+/// }
+///
+/// assert_eq!(take(&mut [7].into_iter()).await, Some(7));
+/// # }
+/// ```
 #[inline]
 pub fn poll_proceed(cx: &mut Context<'_>) -> Poll<RestoreOnPending> {
     let budget = current();
@@ -189,6 +253,23 @@ pub fn poll_budget_available(cx: &mut Context<'_>) -> Poll<()> {
 /// # Cancel safety
 ///
 /// Cancelled before it completes, it has spent nothing.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::task::coop::consume_budget;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut sum = 0_u64;
+/// for number in 0..10_000 {
+///     sum += number;
+///     // Others have their turn every now and then.
+///     consume_budget().await;
+/// }
+/// assert_eq!(sum, 49_995_000);
+/// # }
+/// ```
 pub async fn consume_budget() {
     let mut spent = false;
     poll_fn(move |cx| {
@@ -205,6 +286,20 @@ pub async fn consume_budget() {
 
 pin_project! {
     /// The future of [`unconstrained`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::task::coop::{Unconstrained, unconstrained};
+    /// use std::pin::Pin;
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// type Work = Pin<Box<dyn Future<Output = u8>>>;
+    /// let work: Unconstrained<Work> = unconstrained(Box::pin(async { 7 }));
+    /// assert_eq!(work.await, 7);
+    /// # }
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct Unconstrained<F> {
@@ -223,12 +318,50 @@ impl<F: Future> Future for Unconstrained<F> {
 }
 
 /// Lets `inner` run without a budget, so that it is never made to yield while it could go on.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc;
+/// use nezumi::task::coop::unconstrained;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = mpsc::unbounded_channel();
+/// for number in 0..1000 {
+///     tx.send(number).unwrap();
+/// }
+/// drop(tx);
+/// let received = unconstrained(async {
+///     let mut received = 0;
+///     // Does not yield until all is there.
+///     while rx.recv().await.is_some() {
+///         received += 1;
+///     }
+///     received
+/// });
+/// assert_eq!(received.await, 1000);
+/// # }
+/// ```
 pub fn unconstrained<F>(inner: F) -> Unconstrained<F> {
     Unconstrained { inner }
 }
 
 pin_project! {
     /// The future of [`cooperative`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::task::coop::{Coop, cooperative};
+    /// use std::future::{Ready, ready};
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let next: Coop<Ready<u8>> = cooperative(ready(7));
+    /// assert_eq!(next.await, 7);
+    /// # }
+    /// ```
     #[derive(Debug)]
     #[must_use = "futures do nothing unless polled"]
     pub struct Coop<F> {
@@ -249,6 +382,25 @@ impl<F: Future> Future for Coop<F> {
 }
 
 /// Makes a future that knows no budget spend one unit each time it completes.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::task::coop::cooperative;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // What is always ready would not let anybody else run.
+/// let ticker = nezumi::spawn(async {
+///     loop {
+///         cooperative(std::future::ready(())).await;
+///     }
+/// });
+/// nezumi::task::yield_now().await;
+/// ticker.abort();
+/// assert!(ticker.await.unwrap_err().is_cancelled());
+/// # }
+/// ```
 pub fn cooperative<F: Future>(inner: F) -> Coop<F> {
     Coop { inner }
 }

@@ -24,6 +24,25 @@ use std::task::{Context, Poll};
 /// What the callback of [`trace_with`] is told of a leaf.
 ///
 /// Both are addresses of functions, by which their frames are known on the stack: what lies between them are the frames of the traced futures.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::dump::{Trace, TraceMeta, trace_with};
+/// use std::future::{Future, poll_fn};
+/// use std::task::Poll;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut waits = Box::pin(nezumi::task::yield_now());
+/// Trace::root(poll_fn(|cx| {
+///     let traced = |leaf: &TraceMeta| assert!(leaf.root_addr.is_some());
+///     assert!(trace_with(|| waits.as_mut().poll(cx), traced).is_pending());
+///     Poll::Ready(())
+/// }))
+/// .await;
+/// # }
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct TraceMeta {
@@ -55,6 +74,28 @@ impl<T: Copy> Drop for PutBack<T> {
 /// what they would have, and the task is woken after the next driver turn, so that it is polled again without being traced.
 ///
 /// A task that is traced at each of its polls never goes on.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::dump::{Trace, trace_with};
+/// use std::future::Future;
+/// use std::task::Poll;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // How many futures a future waits for.
+/// let mut both = Box::pin(async { nezumi::join!(std::future::pending::<()>(), nezumi::task::yield_now()) });
+/// let mut leaves = 0;
+/// Trace::root(std::future::poll_fn(|cx| {
+///     let polled = trace_with(|| both.as_mut().poll(cx), |_| leaves += 1);
+///     assert!(polled.is_pending());
+///     Poll::Ready(())
+/// }))
+/// .await;
+/// assert_eq!(leaves, 1);
+/// # }
+/// ```
 pub fn trace_with<FN, FT, R>(f: FN, mut trace_leaf: FT) -> R
 where
     FN: FnOnce() -> R,
@@ -106,6 +147,19 @@ pin_project! {
     /// A future whose poll is the end of the stacks that are traced within it: frames further out are not recorded.
     ///
     /// Made by `Trace::root`. Roots may be nested; the innermost counts.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::runtime::dump::{Root, Trace};
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// // Traces of what is in it go no further out.
+    /// let request: Root<_> = Trace::root(async { 7 });
+    /// assert_eq!(request.await, 7);
+    /// # }
+    /// ```
     #[derive(Clone, Debug)]
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Root<T> {

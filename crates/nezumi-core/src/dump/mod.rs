@@ -37,34 +37,9 @@ pub(crate) use grace::{Grace, Refused};
 #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
 pub(crate) use make::dump;
 pub(crate) use native::{default_signal, install, stack_of};
+#[doc(inline)]
+pub use nezumi_wake::leaf::{Root, TraceMeta, trace_with};
 pub(crate) use session::Dumps;
-
-/// # Examples
-///
-/// How many futures a future waits for:
-///
-/// ```
-/// use nezumi::runtime::dump::{Trace, trace_with};
-/// use std::future::Future;
-/// use std::task::Poll;
-///
-/// # #[nezumi::main]
-/// # async fn main() {
-/// let mut both = Box::pin(async { nezumi::join!(std::future::pending::<()>(), nezumi::task::yield_now()) });
-/// let mut leaves = 0;
-/// Trace::root(std::future::poll_fn(|cx| {
-///     let polled = trace_with(|| both.as_mut().poll(cx), |_| leaves += 1);
-///     assert!(polled.is_pending());
-///     Poll::Ready(())
-/// }))
-/// .await;
-/// assert_eq!(leaves, 1);
-/// # }
-/// ```
-#[doc(inline)]
-pub use nezumi_wake::leaf::trace_with;
-#[doc(inline)]
-pub use nezumi_wake::leaf::{Root, TraceMeta};
 pub use symbol::{Backtrace, BacktraceFrame, BacktraceSymbol};
 pub use trace::Trace;
 
@@ -74,6 +49,20 @@ use std::panic::Location;
 use std::time::Duration;
 
 /// What the tasks of a runtime were at. From [`Handle::dump`](crate::runtime::Handle::dump).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Handle;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let waits = nezumi::spawn(std::future::pending::<()>());
+/// let dump = Handle::current().dump().await;
+/// assert!(dump.all_tasks().any(|task| task.id() == waits.id()));
+/// println!("{dump}");
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Dump {
     /// Those that have told where they wait.
@@ -83,12 +72,45 @@ pub struct Dump {
 }
 
 /// Tasks of a [`Dump`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Handle;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let waits = nezumi::spawn(std::future::pending::<()>());
+/// nezumi::task::yield_now().await;
+/// let dump = Handle::current().dump().await;
+/// for task in dump.tasks().iter() {
+///     println!("{} waits at\n{}", task.id(), task.trace());
+/// }
+/// # let _ = waits;
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<Task>,
 }
 
 /// What one task was at.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Handle;
+/// use nezumi::task::Builder;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let waits = Builder::new().name("watcher").spawn(std::future::pending::<()>()).unwrap();
+/// let dump = Handle::current().dump().await;
+/// let task = dump.all_tasks().find(|task| task.id() == waits.id()).unwrap();
+/// assert_eq!(task.name(), Some("watcher"));
+/// assert!(task.spawned_at().line() > 0);
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Task {
     id: Id,
@@ -100,6 +122,23 @@ pub struct Task {
 }
 
 /// What a task was at when the dump began.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Handle;
+/// use nezumi::runtime::dump::TaskState;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let dump = Handle::current().dump().await;
+/// for task in dump.all_tasks() {
+///     if let TaskState::Stuck { worker, elapsed } = task.state() {
+///         println!("{} holds up worker {worker} for {elapsed:?}", task.id());
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskState {

@@ -10,12 +10,48 @@ use std::path::{Path, PathBuf};
 use std::ptr;
 
 /// One stack, with names. From [`Trace::resolve_backtraces`](super::Trace::resolve_backtraces).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::dump::Trace;
+/// use std::future::{Future, poll_fn};
+/// use std::task::Poll;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut waits = Box::pin(nezumi::task::yield_now());
+/// let trace = Trace::root(poll_fn(|cx| Poll::Ready(Trace::capture(|| waits.as_mut().poll(cx)).1))).await;
+/// for backtrace in trace.resolve_backtraces() {
+///     println!("{} frames", backtrace.frames().count());
+/// }
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Backtrace {
     frames: Box<[BacktraceFrame]>,
 }
 
 /// A frame of a stack.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::dump::Trace;
+/// use std::future::{Future, poll_fn};
+/// use std::task::Poll;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut waits = Box::pin(nezumi::task::yield_now());
+/// let trace = Trace::root(poll_fn(|cx| Poll::Ready(Trace::capture(|| waits.as_mut().poll(cx)).1))).await;
+/// for backtrace in trace.resolve_backtraces() {
+///     for frame in backtrace.frames() {
+///         println!("{:p}, in {} functions", frame.ip(), frame.symbols().count());
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct BacktraceFrame {
     frame: Frame,
@@ -23,6 +59,25 @@ pub struct BacktraceFrame {
 }
 
 /// A function in whose code a frame is. One frame is in several where some have been inlined.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::dump::Trace;
+/// use std::future::{Future, poll_fn};
+/// use std::task::Poll;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut waits = Box::pin(nezumi::task::yield_now());
+/// let trace = Trace::root(poll_fn(|cx| Poll::Ready(Trace::capture(|| waits.as_mut().poll(cx)).1))).await;
+/// for backtrace in trace.resolve_backtraces() {
+///     for symbol in backtrace.frames().flat_map(|frame| frame.symbols()) {
+///         println!("{:?} at {:?}:{:?}", symbol.name_demangled(), symbol.filename(), symbol.lineno());
+///     }
+/// }
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct BacktraceSymbol {
     name: Option<Box<[u8]>>,

@@ -29,6 +29,26 @@ pub(super) struct Stack {
 /// Shown by `Display` as a tree, outermost function first. Addresses become names only then, or in
 /// [`resolve_backtraces`](Self::resolve_backtraces): that reads the program's debug information, takes 100 ms and more the first time, and does not belong
 /// on a worker (`spawn_blocking` is the place for it). Without the feature `taskdump` no stacks are taken, and nothing is shown.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::dump::Trace;
+/// use std::future::{Future, poll_fn};
+/// use std::task::Poll;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut waits = Box::pin(nezumi::task::yield_now());
+/// let trace = Trace::root(poll_fn(|cx| {
+///     let (polled, trace) = Trace::capture(|| waits.as_mut().poll(cx));
+///     assert!(polled.is_pending());
+///     Poll::Ready(trace)
+/// }))
+/// .await;
+/// println!("{trace}");
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Trace {
     pub(super) stacks: Vec<Stack>,

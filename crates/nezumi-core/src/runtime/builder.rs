@@ -21,6 +21,17 @@ const EVENT_INTERVAL: u32 = 61;
 const EVENTS_PER_TURN: usize = 1024;
 
 /// What a runtime does when a task panics and nobody awaits it.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{Builder, UnhandledPanic};
+///
+/// let rt = Builder::new_current_thread().unhandled_panic(UnhandledPanic::Ignore).build().unwrap();
+/// let task = rt.spawn(async { panic!("squeak") });
+/// // Nobody but who awaits the task hears of it.
+/// assert!(rt.block_on(task).unwrap_err().is_panic());
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum UnhandledPanic {

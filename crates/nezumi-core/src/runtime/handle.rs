@@ -38,6 +38,19 @@ pub struct Handle {
 }
 
 /// Leaves the runtime when dropped. Made by [`Handle::enter`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{Handle, Runtime};
+///
+/// let rt = Runtime::new().unwrap();
+/// let inside = rt.enter();
+/// let task = nezumi::spawn(async { 7 });
+/// drop(inside);
+/// assert!(Handle::try_current().is_err());
+/// assert_eq!(rt.block_on(task).unwrap(), 7);
+/// ```
 #[must_use = "the runtime is left when the guard is dropped"]
 pub struct EnterGuard<'a> {
     inside: Inside,
@@ -337,6 +350,16 @@ impl fmt::Debug for EnterGuard<'_> {
 }
 
 /// There is no runtime on this thread.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Handle;
+///
+/// // No runtime has been entered.
+/// let error = Handle::try_current().unwrap_err();
+/// assert!(error.is_missing_context());
+/// ```
 #[derive(Debug)]
 pub struct TryCurrentError {
     kind: Missing,

@@ -12,6 +12,19 @@ use std::ops::Range;
 use std::time::Duration;
 
 /// Whether the buckets of a histogram are equally wide.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{Builder, HistogramScale};
+///
+/// let rt = Builder::new_multi_thread()
+///     .enable_metrics_poll_count_histogram()
+///     .metrics_poll_count_histogram_scale(HistogramScale::Log)
+///     .build()
+///     .unwrap();
+/// assert!(rt.metrics().poll_time_histogram_enabled());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HistogramScale {

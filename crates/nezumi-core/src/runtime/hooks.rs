@@ -26,6 +26,26 @@ pub(crate) struct Hooks {
 }
 
 /// What a hook is told of a task.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Builder;
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let spawned = Arc::new(AtomicUsize::new(0));
+/// let count = spawned.clone();
+/// let rt = Builder::new_current_thread()
+///     .on_task_spawn(move |task| {
+///         println!("{} from {}", task.id(), task.spawned_at());
+///         count.fetch_add(1, Ordering::Relaxed);
+///     })
+///     .build()
+///     .unwrap();
+/// rt.block_on(async { nezumi::spawn(async {}).await.unwrap() });
+/// assert_eq!(spawned.load(Ordering::Relaxed), 1);
+/// ```
 pub struct TaskMeta<'a> {
     id: Id,
     spawned_at: &'static Location<'static>,
@@ -70,6 +90,25 @@ impl<'a> TaskMeta<'a> {
 }
 
 /// A task that has not come back from a poll for a long time. See [`Builder::on_stuck`](super::Builder::on_stuck).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Builder;
+/// use std::sync::mpsc;
+/// use std::time::Duration;
+///
+/// let (reports, reported) = mpsc::channel();
+/// let rt = Builder::new_multi_thread()
+///     .stuck_after(Duration::from_millis(20))
+///     .on_stuck(move |task| _ = reports.send(task.clone()))
+///     .build()
+///     .unwrap();
+/// let task = rt.spawn(async { std::thread::sleep(Duration::from_millis(200)) });
+/// let stuck = reported.recv().unwrap();
+/// assert_eq!(stuck.id(), task.id());
+/// println!("worker {}: {:?} in one poll of the task from {}", stuck.worker(), stuck.elapsed(), stuck.spawned_at());
+/// ```
 #[derive(Clone, Debug)]
 pub struct StuckTask {
     pub(crate) id: Id,

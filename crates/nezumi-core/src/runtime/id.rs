@@ -5,6 +5,16 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The identity of a runtime, unique in the process.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{Handle, Runtime};
+///
+/// let (one, other) = (Runtime::new().unwrap(), Runtime::new().unwrap());
+/// assert_ne!(one.handle().id(), other.handle().id());
+/// assert_eq!(one.block_on(async { Handle::current().id() }), one.handle().id());
+/// ```
 #[derive(Clone, Copy, Debug, Hash, Eq, PartialEq)]
 pub struct Id(NonZeroU64);
 

@@ -9,6 +9,15 @@ use std::marker::PhantomData;
 use std::time::Duration;
 
 /// Options of [`Builder::build_local`]. There are none yet.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{Builder, LocalOptions};
+///
+/// let rt = Builder::new_current_thread().build_local(LocalOptions::default()).unwrap();
+/// assert_eq!(rt.block_on(async { *nezumi::task::spawn_local(async { std::rc::Rc::new(7) }).await.unwrap() }), 7);
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct LocalOptions {

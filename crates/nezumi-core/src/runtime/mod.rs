@@ -36,6 +36,19 @@ use nezumi_wake::entered::{self, EnteredGuard};
 use std::io;
 
 /// Which scheduler a runtime has.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{Handle, RuntimeFlavor};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// // `block_in_place` needs other threads that take over.
+/// let may_block_in_place = Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread;
+/// assert!(!may_block_in_place);
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RuntimeFlavor {
@@ -63,6 +76,17 @@ pub fn is_rt_shutdown_err(error: &io::Error) -> bool {
 }
 
 /// The number of the worker that runs here; `None` off the workers. A spare has the number of the worker that it stands in for.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{Builder, worker_index};
+///
+/// let rt = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+/// let index = rt.block_on(rt.spawn(async { worker_index() })).unwrap();
+/// assert!(index.unwrap() < 2);
+/// assert_eq!(worker_index(), None);
+/// ```
 #[must_use]
 pub fn worker_index() -> Option<usize> {
     use crate::scheduler::context;

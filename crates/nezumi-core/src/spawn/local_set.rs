@@ -453,6 +453,22 @@ impl fmt::Debug for LocalSet {
 }
 
 /// The set is current while this stands. Made by [`LocalSet::enter`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::Builder;
+/// use nezumi::task::{LocalSet, spawn_local};
+///
+/// let rt = Builder::new_current_thread().build().unwrap();
+/// let set = LocalSet::new();
+/// let task = {
+///     let _inside = set.enter();
+///     // It runs as soon as the set does.
+///     spawn_local(async { 7 })
+/// };
+/// assert_eq!(set.block_on(&rt, task).unwrap(), 7);
+/// ```
 pub struct LocalEnterGuard {
     _inside: Inside,
     _keep: Arc<Shared>,

@@ -215,6 +215,22 @@ impl<T: 'static> fmt::Debug for LocalKey<T> {
 
 pin_project! {
     /// A future that runs with a task-local value set: what [`LocalKey::scope`] returns.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// nezumi::task_local! {
+    ///     static NAME: &'static str;
+    /// }
+    ///
+    /// let mut named = Box::pin(NAME.scope("mouse", async { NAME.get().len() }));
+    /// assert_eq!(named.as_mut().await, 5);
+    /// // The value outlives what ran with it.
+    /// assert_eq!(named.as_mut().take_value(), Some("mouse"));
+    /// # }
+    /// ```
     pub struct TaskLocalFuture<T, F>
     where
         T: 'static,

@@ -5,6 +5,22 @@ use std::any::Any;
 use std::{fmt, io};
 
 /// Why awaiting a task gave no output: it was cancelled, or it panicked.
+///
+/// # Examples
+///
+/// ```
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let task = nezumi::spawn(std::future::pending::<()>());
+/// task.abort();
+/// assert!(task.await.unwrap_err().is_cancelled());
+///
+/// let task = nezumi::spawn(async { panic!("squeak") });
+/// let error = task.await.unwrap_err();
+/// assert!(error.is_panic());
+/// assert_eq!(error.into_panic().downcast_ref(), Some(&"squeak"));
+/// # }
+/// ```
 pub struct JoinError {
     cause: Cause,
     id: Id,

@@ -11,6 +11,17 @@ const BLOCK: u64 = 1024;
 /// The identity of a task: unique among all tasks of the process that have not been dropped, and in practice for ever.
 ///
 /// Ids say nothing about the order in which tasks were spawned.
+///
+/// # Examples
+///
+/// ```
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let task = nezumi::spawn(async { nezumi::task::id() });
+/// let id = task.id();
+/// assert_eq!(task.await.unwrap(), id);
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Hash, Eq, PartialEq, PartialOrd, Ord)]
 pub struct Id(pub(crate) NonZeroU64);
 
@@ -86,6 +97,17 @@ pub fn id() -> Id {
 }
 
 /// The id of the task that runs on this thread; `None` outside a task.
+///
+/// # Examples
+///
+/// ```
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// assert!(nezumi::spawn(async { nezumi::task::try_id() }).await.unwrap().is_some());
+/// // What a runtime blocks on is no task.
+/// assert_eq!(nezumi::task::try_id(), None);
+/// # }
+/// ```
 #[must_use]
 pub fn try_id() -> Option<Id> {
     CURRENT.try_with(Cell::get).unwrap_or(None)

@@ -63,6 +63,19 @@ use std::future::Future;
 use std::panic::Location;
 
 /// How soon a task runs when more is runnable than workers are free.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::task::{Builder, Priority};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let urgent = Builder::new().priority(Priority::High).spawn(async { "answered" }).unwrap();
+/// let patient = Builder::new().priority(Priority::Background).spawn(async { "cleaned up" }).unwrap();
+/// assert_eq!((urgent.await.unwrap(), patient.await.unwrap()), ("answered", "cleaned up"));
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 #[repr(u8)]

@@ -79,6 +79,24 @@ impl fmt::Display for Error {
 }
 
 /// A [`timeout`](crate::time::timeout) ran out before its future was done.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::time::{Duration, timeout};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let late = timeout(Duration::from_millis(1), std::future::pending::<()>()).await;
+/// assert_eq!(late.unwrap_err().to_string(), "deadline has elapsed");
+/// // It becomes an I/O error with `?`.
+/// fn as_io(elapsed: nezumi::time::error::Elapsed) -> std::io::ErrorKind {
+///     std::io::Error::from(elapsed).kind()
+/// }
+/// # let late = timeout(Duration::from_millis(1), std::future::pending::<()>()).await;
+/// assert_eq!(as_io(late.unwrap_err()), std::io::ErrorKind::TimedOut);
+/// # }
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 pub struct Elapsed(());
 

@@ -126,6 +126,22 @@ impl MissedTickBehavior {
 /// Ticks, one period apart. Made by [`interval`] and [`interval_at`].
 ///
 /// Ticks for ever; dropping it is all there is to stopping it.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::time::{Duration, Instant, MissedTickBehavior, interval};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let began = Instant::now();
+/// let mut beats = interval(Duration::from_millis(10));
+/// beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// beats.tick().await; // at once
+/// beats.tick().await;
+/// assert!(began.elapsed() >= Duration::from_millis(10));
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Interval {
     /// Completes at the next tick.

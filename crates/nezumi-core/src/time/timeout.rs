@@ -95,6 +95,20 @@ where
 
 pin_project! {
     /// The future of [`timeout`] and [`timeout_at`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::time::{Duration, timeout};
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let answer = timeout(Duration::from_secs(5), async { 7 });
+    /// assert_eq!(answer.await, Ok(7));
+    /// // The limit can be lifted.
+    /// assert_eq!(timeout(Duration::ZERO, async { 7 }).into_inner().await, 7);
+    /// # }
+    /// ```
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     #[derive(Debug)]
     pub struct Timeout<T> {

@@ -65,6 +65,30 @@ where
 /// # Cancel safety
 ///
 /// As for `copy_bidirectional`.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional_with_sizes, duplex};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (mut client, mut front) = duplex(64);
+/// let (mut back, mut server) = duplex(64);
+/// let carried = nezumi::spawn(async move { copy_bidirectional_with_sizes(&mut front, &mut back, 1024, 16).await });
+/// client.write_all(b"cheese?").await.unwrap();
+/// client.shutdown().await.unwrap();
+/// let mut asked = String::new();
+/// server.read_to_string(&mut asked).await.unwrap();
+/// assert_eq!(asked, "cheese?");
+/// server.write_all(b"no").await.unwrap();
+/// drop(server);
+/// let mut answer = String::new();
+/// client.read_to_string(&mut answer).await.unwrap();
+/// assert_eq!(answer, "no");
+/// # drop(carried);
+/// # }
+/// ```
 pub async fn copy_bidirectional_with_sizes<A, B>(
     a: &mut A,
     b: &mut B,

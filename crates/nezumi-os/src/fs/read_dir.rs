@@ -28,6 +28,28 @@ const LONG_ENOUGH: Duration = Duration::from_millis(1);
 /// What is in a directory, entry by entry, in no order. Made by [`read_dir`].
 ///
 /// Entries that are made or removed meanwhile may or may not be seen.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::fs;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # let dir = std::env::temp_dir().join(format!("nezumi-doc-dir-{}", std::process::id()));
+/// fs::create_dir_all(&dir).await.unwrap();
+/// for name in ["brie", "gouda"] {
+///     fs::write(dir.join(name), "").await.unwrap();
+/// }
+/// let (mut entries, mut names) = (fs::read_dir(&dir).await.unwrap(), Vec::new());
+/// while let Some(entry) = entries.next_entry().await.unwrap() {
+///     names.push(entry.file_name());
+/// }
+/// names.sort();
+/// assert_eq!(names, ["brie", "gouda"]);
+/// # fs::remove_dir_all(&dir).await.unwrap();
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use = "a directory is read by calling `next_entry`"]
 pub struct ReadDir(State);
@@ -144,6 +166,24 @@ impl Chunk {
 }
 
 /// One entry of a directory.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::fs;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # let dir = std::env::temp_dir().join(format!("nezumi-doc-entry-{}", std::process::id()));
+/// fs::create_dir_all(&dir).await.unwrap();
+/// fs::write(dir.join("cheese"), "gouda").await.unwrap();
+/// let entry = fs::read_dir(&dir).await.unwrap().next_entry().await.unwrap().unwrap();
+/// assert_eq!(entry.file_name(), "cheese");
+/// assert!(entry.file_type().await.unwrap().is_file());
+/// assert_eq!(entry.metadata().await.unwrap().len(), 5);
+/// # fs::remove_dir_all(&dir).await.unwrap();
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct DirEntry {
     /// Found with the entry; `None` if it could not be.

@@ -25,6 +25,25 @@ use sealed::{Addrs, Resolution, Resolve};
 ///   looked up in the blocking pool by what the OS has for that.
 ///
 /// It has no methods for others, and cannot be implemented by them; [`lookup_host`] makes use of it.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::net::{ToSocketAddrs, UdpSocket};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// /// Takes whatever a program has that says where.
+/// async fn call(whom: impl ToSocketAddrs) -> std::io::Result<UdpSocket> {
+///     let socket = UdpSocket::bind(("127.0.0.1", 0)).await?;
+///     socket.connect(whom).await?;
+///     Ok(socket)
+/// }
+///
+/// call("127.0.0.1:9").await.unwrap();
+/// call((std::net::Ipv4Addr::LOCALHOST, 9)).await.unwrap();
+/// # }
+/// ```
 pub trait ToSocketAddrs: Resolve {}
 
 /// Looks a host name up.

@@ -204,11 +204,33 @@ macro_rules! write_half_traits {
 
 /// All four halves of `$Stream`, and the error of reuniting two that do not belong together.
 macro_rules! halves {
-    ($Stream:ident, $Addr:ty) => {
+    // `$pair` is how an example comes by two connected streams, `one` and `other`.
+    ($Stream:ident, $Addr:ty, $pair:literal) => {
         /// The half of a stream that reads, borrowed from it by
         #[doc = concat!("[`", stringify!($Stream), "::split`](crate::net::", stringify!($Stream), "::split).")]
         ///
         /// Reading goes through [`AsyncRead`] and its extension trait.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        #[doc = concat!("use nezumi::net::", stringify!($Stream), ";")]
+        /// use nezumi::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # #[nezumi::main(flavor = "current_thread")]
+        /// # async fn main() {
+        #[doc = $pair]
+        /// let (mut reads, mut writes) = one.split();
+        /// // Both at once, in one task.
+        /// let (sent, answer) = nezumi::join!(writes.write_u8(7), async {
+        ///     let asked = other.read_u8().await.unwrap();
+        ///     other.write_u8(asked + 1).await.unwrap();
+        ///     reads.read_u8().await.unwrap()
+        /// });
+        /// sent.unwrap();
+        /// assert_eq!(answer, 8);
+        /// # }
+        /// ```
         #[derive(Debug)]
         pub struct ReadHalf<'a>(&'a $Stream);
 
@@ -217,6 +239,24 @@ macro_rules! halves {
         ///
         /// Writing goes through [`AsyncWrite`] and its extension trait. `shutdown` closes the stream's direction; dropping the half
         /// does nothing.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        #[doc = concat!("use nezumi::net::", stringify!($Stream), ";")]
+        /// use nezumi::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # #[nezumi::main(flavor = "current_thread")]
+        /// # async fn main() {
+        #[doc = $pair]
+        /// let (_, mut writes) = one.split();
+        /// writes.write_all(b"squeak").await.unwrap();
+        /// writes.shutdown().await.unwrap();
+        /// let mut text = String::new();
+        /// other.read_to_string(&mut text).await.unwrap();
+        /// assert_eq!(text, "squeak");
+        /// # }
+        /// ```
         #[derive(Debug)]
         pub struct WriteHalf<'a>(&'a $Stream);
 
@@ -225,6 +265,22 @@ macro_rules! halves {
         ///
         /// Reading goes through [`AsyncRead`] and its extension trait. Dropping it closes nothing: the stream is closed when
         /// both halves are gone.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        #[doc = concat!("use nezumi::net::", stringify!($Stream), ";")]
+        /// use nezumi::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # #[nezumi::main(flavor = "current_thread")]
+        /// # async fn main() {
+        #[doc = $pair]
+        /// let (mut reads, _writes) = one.into_split();
+        /// let reader = nezumi::spawn(async move { reads.read_u8().await });
+        /// other.write_u8(7).await.unwrap();
+        /// assert_eq!(reader.await.unwrap().unwrap(), 7);
+        /// # }
+        /// ```
         #[derive(Debug)]
         pub struct OwnedReadHalf {
             inner: Arc<$Stream>,
@@ -235,6 +291,24 @@ macro_rules! halves {
         ///
         /// Writing goes through [`AsyncWrite`] and its extension trait. Dropping it closes this direction of the stream, as
         /// `shutdown` does, unless it is [forgotten](Self::forget); the stream is closed when both halves are gone.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        #[doc = concat!("use nezumi::net::", stringify!($Stream), ";")]
+        /// use nezumi::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # #[nezumi::main(flavor = "current_thread")]
+        /// # async fn main() {
+        #[doc = $pair]
+        /// let (_reads, mut writes) = one.into_split();
+        /// // The task drops its half, and with that closes this direction.
+        /// nezumi::spawn(async move { writes.write_all(b"squeak").await });
+        /// let mut text = String::new();
+        /// other.read_to_string(&mut text).await.unwrap();
+        /// assert_eq!(text, "squeak");
+        /// # }
+        /// ```
         #[derive(Debug)]
         pub struct OwnedWriteHalf {
             inner: Arc<$Stream>,
@@ -242,6 +316,21 @@ macro_rules! halves {
         }
 
         /// Two halves that are not of the same stream cannot be reunited. Gives them back.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        #[doc = concat!("use nezumi::net::", stringify!($Stream), ";")]
+        /// use nezumi::io::{AsyncReadExt, AsyncWriteExt};
+        ///
+        /// # #[nezumi::main(flavor = "current_thread")]
+        /// # async fn main() {
+        #[doc = $pair]
+        /// let ((reads, _), (_, writes)) = (one.into_split(), other.into_split());
+        /// let error = reads.reunite(writes).unwrap_err();
+        /// assert_eq!(error.to_string(), "tried to reunite halves that are not from the same socket");
+        /// # }
+        /// ```
         #[derive(Debug)]
         pub struct ReuniteError(pub OwnedReadHalf, pub OwnedWriteHalf);
 

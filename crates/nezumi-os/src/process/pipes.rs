@@ -13,6 +13,27 @@ use std::task::{Context, Poll};
 ///
 /// Written through [`AsyncWrite`]. When the process does not read any more a write fails with `BrokenPipe`. Dropping it closes it, and that
 /// is how the process learns of the end of its input: [`shutdown`](AsyncWrite::poll_shutdown) does nothing on Unix.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::AsyncWriteExt;
+/// use nezumi::process::Command;
+/// use std::process::Stdio;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # #[cfg(unix)] {
+/// let mut child = Command::new("wc").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+/// let mut stdin = child.stdin.take().unwrap();
+/// stdin.write_all(b"squeak").await.unwrap();
+/// // That is the end of its input.
+/// drop(stdin);
+/// let output = child.wait_with_output().await.unwrap();
+/// assert_eq!(output.stdout.trim_ascii(), b"6");
+/// # }
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct ChildStdin {
     inner: imp::Sender,
@@ -45,6 +66,25 @@ pub struct ChildStdout {
 }
 
 /// The pipe from the standard error of a [`Child`](super::Child). Read through [`AsyncRead`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::AsyncReadExt;
+/// use nezumi::process::Command;
+/// use std::process::Stdio;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # #[cfg(unix)] {
+/// let mut child = Command::new("sh").args(["-c", "echo squeak >&2"]).stderr(Stdio::piped()).spawn().unwrap();
+/// let mut complaint = String::new();
+/// child.stderr.take().unwrap().read_to_string(&mut complaint).await.unwrap();
+/// assert_eq!(complaint, "squeak\n");
+/// # child.wait().await.unwrap();
+/// # }
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct ChildStderr {
     inner: imp::Receiver,

@@ -120,6 +120,21 @@ pub struct Signal {
 /// # Panics
 ///
 /// Outside a runtime that has I/O enabled.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::signal::unix::{SignalKind, signal};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut hangups = signal(SignalKind::hangup()).unwrap();
+/// let pid = std::process::id().to_string();
+/// nezumi::process::Command::new("kill").args(["-HUP", &pid]).status().await.unwrap();
+/// hangups.recv().await;
+/// println!("the configuration is read again");
+/// # }
+/// ```
 #[track_caller]
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     let runtime = Handle::current();

@@ -98,18 +98,58 @@ pub struct Stderr {
 
 /// A new handle of the standard input of this process. It is the runtime that it is read in which reads; see [`Stdin`] for what that means
 /// at its end.
+///
+/// # Examples
+///
+/// ```no_run
+/// use nezumi::io::{self, AsyncBufReadExt, BufReader};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// let mut lines = BufReader::new(io::stdin()).lines();
+/// while let Some(line) = lines.next_line().await? {
+///     println!("{} letters", line.chars().count());
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[must_use]
 pub fn stdin() -> Stdin {
     Stdin { reader: reader::Reader::new(io::stdin()) }
 }
 
 /// A new handle of the standard output of this process.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{self, AsyncWriteExt};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mut out = io::stdout();
+/// out.write_all(b"squeak\n").await.unwrap();
+/// // What is not flushed may be lost when the program ends.
+/// out.flush().await.unwrap();
+/// # }
+/// ```
 #[must_use]
 pub fn stdout() -> Stdout {
     Stdout { writer: writer::Writer::new(io::stdout()) }
 }
 
 /// A new handle of the standard error of this process.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{self, AsyncWriteExt};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// io::stderr().write_all(b"squeak\n").await.unwrap();
+/// # }
+/// ```
 #[must_use]
 pub fn stderr() -> Stderr {
     Stderr { writer: writer::Writer::new(io::stderr()) }

@@ -18,6 +18,23 @@ use std::task::{Context, Poll, ready};
 ///
 /// It is not cloned: [`resubscribe`](Self::resubscribe) makes another one that begins at what comes next, and so does
 /// [`Sender::subscribe`](super::Sender::subscribe).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::broadcast;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut first) = broadcast::channel(8);
+/// tx.send("early").unwrap();
+/// let mut second = first.resubscribe();
+/// tx.send("late").unwrap();
+/// assert_eq!(first.recv().await, Ok("early"));
+/// assert_eq!(first.recv().await, Ok("late"));
+/// assert_eq!(second.recv().await, Ok("late"));
+/// # }
+/// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     /// The position of the value that it gets next.

@@ -11,6 +11,23 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 /// The end of a broadcast channel that sends. Clones of it send to the same receivers.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::broadcast;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let tx = broadcast::Sender::new(8);
+/// // Nobody would hear it.
+/// assert!(tx.send("one").is_err());
+/// let mut rx = tx.subscribe();
+/// // Told how many will.
+/// assert_eq!(tx.send("two").unwrap(), 1);
+/// assert_eq!(rx.recv().await, Ok("two"));
+/// # }
+/// ```
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }

@@ -89,6 +89,28 @@ pub(super) fn channel_at<T>(start: Position, buffer: usize) -> (Sender<T>, Recei
 }
 
 /// The end of a [channel](channel()) that receives.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = mpsc::channel(8);
+/// nezumi::spawn(async move {
+///     for number in 1..=3 {
+///         tx.send(number).await.unwrap();
+///     }
+/// });
+/// let mut sum = 0;
+/// // Ends when every sender is gone.
+/// while let Some(number) = rx.recv().await {
+///     sum += number;
+/// }
+/// assert_eq!(sum, 6);
+/// # }
+/// ```
 pub struct Receiver<T> {
     chan: Rx<T, Permits>,
 }

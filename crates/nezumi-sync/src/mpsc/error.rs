@@ -4,6 +4,16 @@ use std::error::Error;
 use std::fmt;
 
 /// The receiver is gone, or was closed; the value comes back.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc::{self, error::SendError};
+///
+/// let (tx, rx) = mpsc::unbounded_channel();
+/// drop(rx);
+/// assert_eq!(tx.send("squeak"), Err(SendError("squeak")));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
@@ -22,6 +32,18 @@ impl<T> fmt::Display for SendError<T> {
 impl<T> Error for SendError<T> {}
 
 /// Why something could not be sent at once; it comes back.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc::{self, error::TrySendError};
+///
+/// let (tx, rx) = mpsc::channel(1);
+/// tx.try_send(1).unwrap();
+/// assert_eq!(tx.try_send(2), Err(TrySendError::Full(2)));
+/// drop(rx);
+/// assert_eq!(tx.try_send(3), Err(TrySendError::Closed(3)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The channel holds as much as it may.
@@ -69,6 +91,17 @@ impl<T> From<SendError<T>> for TrySendError<T> {
 }
 
 /// Why there is nothing to receive at once.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc::{self, error::TryRecvError};
+///
+/// let (tx, mut rx) = mpsc::channel::<u8>(1);
+/// assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+/// drop(tx);
+/// assert_eq!(rx.try_recv(), Err(TryRecvError::Disconnected));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryRecvError {
     /// Nothing is there, and something may come.
@@ -106,6 +139,22 @@ impl fmt::Display for RecvError {
 impl Error for RecvError {}
 
 /// Why something could not be sent in time; it comes back.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc::{self, error::SendTimeoutError};
+/// use nezumi::time::Duration;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, rx) = mpsc::channel(1);
+/// tx.send(1).await.unwrap();
+/// assert_eq!(tx.send_timeout(2, Duration::from_millis(1)).await, Err(SendTimeoutError::Timeout(2)));
+/// drop(rx);
+/// assert_eq!(tx.send_timeout(3, Duration::from_millis(1)).await, Err(SendTimeoutError::Closed(3)));
+/// # }
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum SendTimeoutError<T> {
     /// The channel held as much as it may, all the time.

@@ -8,6 +8,22 @@ use std::iter::FusedIterator;
 use std::mem;
 
 /// Room for one message, reserved by [`Sender::reserve`] or [`Sender::try_reserve`]. Dropped, it gives the room back.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = mpsc::channel(1);
+/// let permit = tx.reserve().await.unwrap();
+/// // The only room is taken, although nothing was sent yet.
+/// assert!(tx.try_send(1).is_err());
+/// permit.send(2);
+/// assert_eq!(rx.recv().await, Some(2));
+/// # }
+/// ```
 pub struct Permit<'a, T> {
     chan: &'a Tx<T, Permits>,
 }
@@ -52,6 +68,21 @@ impl<T> fmt::Debug for Permit<'_, T> {
 
 /// Room for several messages, reserved by [`Sender::reserve_many`] or [`Sender::try_reserve_many`], handed out one
 /// [`Permit`] at a time. Dropped, it gives back what is left.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = mpsc::channel(4);
+/// for (permit, number) in tx.reserve_many(2).await.unwrap().zip([1, 2]) {
+///     permit.send(number);
+/// }
+/// assert_eq!((rx.recv().await, rx.recv().await), (Some(1), Some(2)));
+/// # }
+/// ```
 pub struct PermitIterator<'a, T> {
     chan: &'a Tx<T, Permits>,
     left: usize,
@@ -96,6 +127,22 @@ impl<T> fmt::Debug for PermitIterator<'_, T> {
 
 /// Room for one message, and the [`Sender`] to send it, from [`Sender::reserve_owned`] or [`Sender::try_reserve_owned`].
 /// Dropped, it gives the room back.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = mpsc::channel(1);
+/// let permit = tx.reserve_owned().await.unwrap();
+/// // Sending gives the sender back.
+/// let tx = nezumi::spawn(async move { permit.send("squeak") }).await.unwrap();
+/// assert_eq!(rx.recv().await, Some("squeak"));
+/// # drop(tx);
+/// # }
+/// ```
 pub struct OwnedPermit<T> {
     // `None` once it was used.
     sender: Option<Sender<T>>,

@@ -12,6 +12,29 @@ use std::mem;
 use std::time::Duration;
 
 /// The end of a [channel](super::channel()) that sends. Clones of it send to the same receiver.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = mpsc::channel(1);
+/// for name in ["cat", "mouse"] {
+///     let tx = tx.clone();
+///     // Waits while the channel is full.
+///     nezumi::spawn(async move { tx.send(name).await });
+/// }
+/// drop(tx);
+/// let mut names = Vec::new();
+/// while let Some(name) = rx.recv().await {
+///     names.push(name);
+/// }
+/// names.sort();
+/// assert_eq!(names, ["cat", "mouse"]);
+/// # }
+/// ```
 pub struct Sender<T> {
     chan: Tx<T, Permits>,
 }

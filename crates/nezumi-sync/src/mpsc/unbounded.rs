@@ -68,6 +68,20 @@ pub fn unbounded_channel<T>() -> (UnboundedSender<T>, UnboundedReceiver<T>) {
 }
 
 /// The end of an [unbounded channel](unbounded_channel) that sends. Clones of it send to the same receiver.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = mpsc::unbounded_channel();
+/// // Never waits, and so can be called from anywhere.
+/// std::thread::spawn(move || tx.send("squeak").unwrap());
+/// assert_eq!(rx.recv().await, Some("squeak"));
+/// # }
+/// ```
 pub struct UnboundedSender<T> {
     chan: Tx<T, Open>,
 }
@@ -215,6 +229,21 @@ impl<T> fmt::Debug for WeakUnboundedSender<T> {
 }
 
 /// The end of an [unbounded channel](unbounded_channel) that receives.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::mpsc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = mpsc::unbounded_channel();
+/// tx.send("cat").unwrap();
+/// drop(tx);
+/// assert_eq!(rx.recv().await, Some("cat"));
+/// assert_eq!(rx.recv().await, None);
+/// # }
+/// ```
 pub struct UnboundedReceiver<T> {
     chan: Rx<T, Open>,
 }

@@ -8,6 +8,21 @@ use std::mem;
 /// Stands for the value of a locked [`Mutex`], which is unlocked when this is dropped.
 ///
 /// From [`lock`](Mutex::lock), [`try_lock`](Mutex::try_lock) and [`blocking_lock`](Mutex::blocking_lock).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::Mutex;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mutex = Mutex::new(1);
+/// let mut guard = mutex.lock().await;
+/// *guard += 1;
+/// drop(guard);
+/// assert_eq!(mutex.into_inner(), 2);
+/// # }
+/// ```
 #[must_use = "a guard that is not kept unlocks the mutex at once"]
 #[clippy::has_significant_drop]
 pub struct MutexGuard<'a, T: ?Sized> {
@@ -21,6 +36,21 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for MutexGuard<'_, T> {}
 /// Stands for a part of the value of a locked [`Mutex`], which is unlocked when this is dropped.
 ///
 /// From [`MutexGuard::map`] and [`MutexGuard::try_map`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::{Mutex, MutexGuard};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mutex = Mutex::new(("cheese", 1));
+/// let mut count = MutexGuard::map(mutex.lock().await, |pair| &mut pair.1);
+/// *count += 1;
+/// drop(count);
+/// assert_eq!(mutex.into_inner(), ("cheese", 2));
+/// # }
+/// ```
 #[must_use = "a guard that is not kept unlocks the mutex at once"]
 #[clippy::has_significant_drop]
 pub struct MappedMutexGuard<'a, T: ?Sized> {

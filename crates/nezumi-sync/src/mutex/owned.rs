@@ -9,6 +9,22 @@ use std::sync::Arc;
 ///
 /// From [`lock_owned`](Mutex::lock_owned), [`try_lock_owned`](Mutex::try_lock_owned) and
 /// [`blocking_lock_owned`](Mutex::blocking_lock_owned).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::Mutex;
+/// use std::sync::Arc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mutex = Arc::new(Mutex::new(1));
+/// let mut guard = mutex.clone().lock_owned().await;
+/// // It can go where the mutex is not.
+/// nezumi::spawn(async move { *guard += 1 }).await.unwrap();
+/// assert_eq!(*mutex.lock().await, 2);
+/// # }
+/// ```
 #[clippy::has_significant_drop]
 pub struct OwnedMutexGuard<T: ?Sized> {
     mutex: Arc<Mutex<T>>,
@@ -21,6 +37,21 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for OwnedMutexGuard<T> {}
 /// dropped.
 ///
 /// From [`OwnedMutexGuard::map`] and [`OwnedMutexGuard::try_map`].
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::{Mutex, OwnedMutexGuard};
+/// use std::sync::Arc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let mutex = Arc::new(Mutex::new(("cheese", 1)));
+/// let mut count = OwnedMutexGuard::map(mutex.clone().lock_owned().await, |pair| &mut pair.1);
+/// nezumi::spawn(async move { *count += 1 }).await.unwrap();
+/// assert_eq!(*mutex.lock().await, ("cheese", 2));
+/// # }
+/// ```
 #[must_use = "a guard that is not kept unlocks the mutex at once"]
 #[clippy::has_significant_drop]
 pub struct OwnedMappedMutexGuard<T: ?Sized, U: ?Sized = T> {

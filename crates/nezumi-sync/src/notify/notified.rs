@@ -14,6 +14,23 @@ pin_project! {
     /// Waits for a notification. From [`Notify::notified`].
     ///
     /// Once it is ready it stays so.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::sync::Notify;
+    /// use std::pin::pin;
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let notify = Notify::new();
+    /// let mut notified = pin!(notify.notified());
+    /// // From here on it hears what it is told, before it is first awaited.
+    /// notified.as_mut().enable();
+    /// notify.notify_waiters();
+    /// notified.await;
+    /// # }
+    /// ```
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct Notified<'a> {
         notify: &'a Notify,
@@ -33,6 +50,21 @@ pin_project! {
     /// Waits for a notification, and keeps the [`Notify`] alive. From [`Notify::notified_owned`].
     ///
     /// Once it is ready it stays so.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use nezumi::sync::Notify;
+    /// use std::sync::Arc;
+    ///
+    /// # #[nezumi::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let notify = Arc::new(Notify::new());
+    /// let waits = nezumi::spawn(notify.clone().notified_owned());
+    /// notify.notify_one();
+    /// waits.await.unwrap();
+    /// # }
+    /// ```
     #[must_use = "futures do nothing unless you `.await` or poll them"]
     pub struct OwnedNotified {
         notify: Arc<Notify>,

@@ -9,6 +9,23 @@ use std::sync::Arc;
 /// lock alive, and gives it up when dropped.
 ///
 /// From [`read_owned`](RwLock::read_owned), [`try_read_owned`](RwLock::try_read_owned), and by downgrading a write guard.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::RwLock;
+/// use std::sync::Arc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let lock = Arc::new(RwLock::new("cheese".to_owned()));
+/// let guard = lock.clone().read_owned().await;
+/// let length = nezumi::spawn(async move { guard.len() });
+/// // Others may read meanwhile.
+/// assert_eq!(*lock.read().await, "cheese");
+/// assert_eq!(length.await.unwrap(), 6);
+/// # }
+/// ```
 #[clippy::has_significant_drop]
 pub struct OwnedRwLockReadGuard<T: ?Sized, U: ?Sized = T> {
     lock: Arc<RwLock<T>>,

@@ -8,6 +8,21 @@ use std::sync::Arc;
 /// Stands for the value of an [`RwLock`] that is locked for writing; keeps the lock alive, and gives it up when dropped.
 ///
 /// From [`write_owned`](RwLock::write_owned) and [`try_write_owned`](RwLock::try_write_owned).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::RwLock;
+/// use std::sync::Arc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let lock = Arc::new(RwLock::new(1));
+/// let mut guard = lock.clone().write_owned().await;
+/// nezumi::spawn(async move { *guard += 1 }).await.unwrap();
+/// assert_eq!(*lock.read().await, 2);
+/// # }
+/// ```
 #[clippy::has_significant_drop]
 pub struct OwnedRwLockWriteGuard<T: ?Sized> {
     lock: Arc<RwLock<T>>,

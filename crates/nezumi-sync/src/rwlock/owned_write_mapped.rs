@@ -9,6 +9,22 @@ use std::sync::Arc;
 /// alive, and gives it up when dropped.
 ///
 /// From [`OwnedRwLockWriteGuard::map`](super::OwnedRwLockWriteGuard::map) and its like. It cannot be downgraded.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::{OwnedRwLockWriteGuard, RwLock};
+/// use std::sync::Arc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let lock = Arc::new(RwLock::new(("cheese", 1)));
+/// let mut count = OwnedRwLockWriteGuard::map(lock.clone().write_owned().await, |pair| &mut pair.1);
+/// *count += 1;
+/// drop(count);
+/// assert_eq!(*lock.read().await, ("cheese", 2));
+/// # }
+/// ```
 #[clippy::has_significant_drop]
 pub struct OwnedRwLockMappedWriteGuard<T: ?Sized, U: ?Sized = T> {
     lock: Arc<RwLock<T>>,

@@ -9,6 +9,20 @@ use std::mem;
 ///
 /// From [`read`](RwLock::read), [`try_read`](RwLock::try_read), [`blocking_read`](RwLock::blocking_read), and by
 /// downgrading a write guard.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::RwLock;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let lock = RwLock::new(7);
+/// let (one, other) = (lock.read().await, lock.read().await);
+/// assert_eq!(*one + *other, 14);
+/// assert!(lock.try_write().is_err());
+/// # }
+/// ```
 #[must_use = "a guard that is not kept gives the lock up at once"]
 #[clippy::has_significant_drop]
 pub struct RwLockReadGuard<'a, T: ?Sized> {

@@ -7,6 +7,22 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 /// Stands for the value of an [`RwLock`] that is locked for writing; gives the lock up when dropped.
 ///
 /// From [`write`](RwLock::write), [`try_write`](RwLock::try_write) and [`blocking_write`](RwLock::blocking_write).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::{RwLock, RwLockWriteGuard};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let lock = RwLock::new(7);
+/// let mut guard = lock.write().await;
+/// *guard += 1;
+/// // No other writer gets in between.
+/// let guard = RwLockWriteGuard::downgrade(guard);
+/// assert_eq!(*guard, 8);
+/// # }
+/// ```
 #[must_use = "a guard that is not kept gives the lock up at once"]
 #[clippy::has_significant_drop]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {

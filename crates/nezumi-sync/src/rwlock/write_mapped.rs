@@ -8,6 +8,21 @@ use std::mem;
 /// Stands for a part of the value of an [`RwLock`] that is locked for writing; gives the lock up when dropped.
 ///
 /// From [`RwLockWriteGuard::map`](super::RwLockWriteGuard::map) and its like. It cannot be downgraded.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::{RwLock, RwLockWriteGuard};
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let lock = RwLock::new(("cheese", 1));
+/// let mut count = RwLockWriteGuard::map(lock.write().await, |pair| &mut pair.1);
+/// *count += 1;
+/// drop(count);
+/// assert_eq!(*lock.read().await, ("cheese", 2));
+/// # }
+/// ```
 #[must_use = "a guard that is not kept gives the lock up at once"]
 #[clippy::has_significant_drop]
 pub struct RwLockMappedWriteGuard<'a, T: ?Sized> {

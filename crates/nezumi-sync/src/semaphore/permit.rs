@@ -6,6 +6,21 @@ use std::sync::Arc;
 /// Permits of a [`Semaphore`] that is borrowed; given back when dropped.
 ///
 /// From [`acquire`](Semaphore::acquire), [`acquire_many`](Semaphore::acquire_many) and their like.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::Semaphore;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let semaphore = Semaphore::new(2);
+/// let permit = semaphore.acquire().await.unwrap();
+/// assert_eq!(semaphore.available_permits(), 1);
+/// drop(permit);
+/// assert_eq!(semaphore.available_permits(), 2);
+/// # }
+/// ```
 #[must_use = "a permit that is not kept is given back at once"]
 #[clippy::has_significant_drop]
 #[derive(Debug)]
@@ -19,6 +34,31 @@ pub struct SemaphorePermit<'a> {
 ///
 /// From [`acquire_owned`](Semaphore::acquire_owned), [`acquire_many_owned`](Semaphore::acquire_many_owned) and their
 /// like.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::Semaphore;
+/// use std::sync::Arc;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let semaphore = Arc::new(Semaphore::new(2));
+/// let mut tasks = Vec::new();
+/// for id in 0..5 {
+///     // No more than two at a time.
+///     let permit = semaphore.clone().acquire_owned().await.unwrap();
+///     tasks.push(nezumi::spawn(async move {
+///         println!("{id} works");
+///         drop(permit);
+///     }));
+/// }
+/// for task in tasks {
+///     task.await.unwrap();
+/// }
+/// assert_eq!(semaphore.available_permits(), 2);
+/// # }
+/// ```
 #[must_use = "a permit that is not kept is given back at once"]
 #[clippy::has_significant_drop]
 #[derive(Debug)]

@@ -4,6 +4,16 @@ use std::error::Error;
 use std::fmt;
 
 /// There is no receiver; the value comes back.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::watch::{self, error::SendError};
+///
+/// let (tx, rx) = watch::channel(1);
+/// drop(rx);
+/// assert_eq!(tx.send(2), Err(SendError(2)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
@@ -22,6 +32,21 @@ impl<T> fmt::Display for SendError<T> {
 impl<T> Error for SendError<T> {}
 
 /// Every sender is gone: the value will not change any more.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::watch;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = watch::channel(1);
+/// drop(tx);
+/// assert!(rx.changed().await.is_err());
+/// // The last value is still there.
+/// assert_eq!(*rx.borrow(), 1);
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct RecvError(pub(super) ());
 

@@ -17,6 +17,22 @@ use std::task::{Context, Poll, ready};
 /// The end of a watch channel that looks at the value and waits for it to change.
 ///
 /// A clone has seen what the original has seen, and goes its own way from there.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::watch;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (tx, mut rx) = watch::channel("starting");
+/// nezumi::spawn(async move {
+///     tx.send("running").unwrap();
+///     tx.closed().await;
+/// });
+/// assert_eq!(*rx.wait_for(|state| *state == "running").await.unwrap(), "running");
+/// # }
+/// ```
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
     seen: Version,

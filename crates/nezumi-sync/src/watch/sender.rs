@@ -13,6 +13,21 @@ use std::mem;
 use std::pin::pin;
 
 /// The end of a watch channel that changes the value. Clones of it change the same value.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::sync::watch;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let tx = watch::Sender::new(vec![1]);
+/// let mut rx = tx.subscribe();
+/// tx.send_modify(|list| list.push(2));
+/// rx.changed().await.unwrap();
+/// assert_eq!(*rx.borrow_and_update(), [1, 2]);
+/// # }
+/// ```
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }

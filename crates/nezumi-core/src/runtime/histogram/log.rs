@@ -93,6 +93,21 @@ impl From<LogHistogramBuilder> for LogHistogram {
 }
 
 /// Says what a [`LogHistogram`] must tell apart.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::LogHistogram;
+/// use std::time::Duration;
+///
+/// // From 10 µs to 10 s, and at most a quarter off.
+/// let histogram = LogHistogram::builder()
+///     .min_value(Duration::from_micros(10))
+///     .max_value(Duration::from_secs(10))
+///     .max_error(0.25)
+///     .build();
+/// assert!(histogram.max_value() >= 10_000_000_000);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 #[must_use = "a builder does nothing until it builds"]
 pub struct LogHistogramBuilder {
@@ -178,6 +193,19 @@ impl LogHistogramBuilder {
 }
 
 /// A histogram that cannot be.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::runtime::{InvalidHistogramConfiguration, LogHistogram};
+///
+/// let Err(InvalidHistogramConfiguration::TooManyBuckets { required_bucket_count }) =
+///     LogHistogram::builder().precision_exact(10).max_buckets(100)
+/// else {
+///     panic!("so fine a histogram does not fit");
+/// };
+/// assert!(required_bucket_count > 100);
+/// ```
 #[derive(Debug)]
 pub enum InvalidHistogramConfiguration {
     /// It takes more buckets than were allowed.

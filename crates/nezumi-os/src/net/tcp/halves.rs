@@ -10,7 +10,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-crate::net::halves::halves!(TcpStream, SocketAddr);
+crate::net::halves::halves!(
+    TcpStream,
+    SocketAddr,
+    "let listener = nezumi::net::TcpListener::bind(\"127.0.0.1:0\").await.unwrap();
+let mut one = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+let (mut other, _) = listener.accept().await.unwrap();"
+);
 
 /// `peek` is of TCP alone.
 macro_rules! peek_methods {

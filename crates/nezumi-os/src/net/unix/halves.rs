@@ -10,4 +10,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-crate::net::halves::halves!(UnixStream, SocketAddr);
+crate::net::halves::halves!(
+    UnixStream,
+    SocketAddr,
+    "let (mut one, mut other) = UnixStream::pair().unwrap();"
+);

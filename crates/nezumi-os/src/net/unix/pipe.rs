@@ -148,6 +148,24 @@ impl OpenOptions {
 ///
 /// Written through [`AsyncWrite`]. When nobody can read any more a write fails with `BrokenPipe`. Dropping it closes it, and
 /// that is how the reader learns of the end: [`shutdown`](AsyncWrite::poll_shutdown) does nothing.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, AsyncWriteExt};
+/// use nezumi::net::unix::pipe;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (mut sender, mut receiver) = pipe::pipe().unwrap();
+/// sender.write_all(b"squeak").await.unwrap();
+/// // That is the end.
+/// drop(sender);
+/// let mut text = String::new();
+/// receiver.read_to_string(&mut text).await.unwrap();
+/// assert_eq!(text, "squeak");
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Sender {
     io: PollEvented<mio_pipe::Sender>,
@@ -156,6 +174,21 @@ pub struct Sender {
 /// The end of a pipe that reads.
 ///
 /// Read through [`AsyncRead`]. The stream ends when nobody can write any more.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::io::{AsyncReadExt, AsyncWriteExt};
+/// use nezumi::net::unix::pipe;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (mut sender, mut receiver) = pipe::pipe().unwrap();
+/// let reader = nezumi::spawn(async move { receiver.read_u8().await });
+/// sender.write_u8(7).await.unwrap();
+/// assert_eq!(reader.await.unwrap().unwrap(), 7);
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Receiver {
     io: PollEvented<mio_pipe::Receiver>,

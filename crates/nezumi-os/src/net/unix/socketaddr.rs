@@ -8,6 +8,20 @@ use std::os::unix::net::SocketAddr as StdSocketAddr;
 use std::path::Path;
 
 /// The address of a Unix socket: a path, a name in the abstract namespace of Linux, or nothing.
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::net::UnixListener;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # let path = std::env::temp_dir().join(format!("nezumi-doc-addr-{}", std::process::id()));
+/// let listener = UnixListener::bind(&path).unwrap();
+/// assert_eq!(listener.local_addr().unwrap().as_pathname(), Some(&*path));
+/// # std::fs::remove_file(&path).unwrap();
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct SocketAddr(pub(crate) StdSocketAddr);
 

@@ -4,6 +4,20 @@ use std::os::fd::{AsRawFd, RawFd};
 
 /// Who the process at the other end of a stream is, or was when it connected: see
 /// [`UnixStream::peer_cred`](crate::net::UnixStream::peer_cred).
+///
+/// # Examples
+///
+/// ```
+/// use nezumi::net::UnixStream;
+///
+/// # #[nezumi::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let (one, other) = UnixStream::pair().unwrap();
+/// // Both are this process.
+/// let (of_other, of_one) = (one.peer_cred().unwrap(), other.peer_cred().unwrap());
+/// assert_eq!(of_other.uid(), of_one.uid());
+/// # }
+/// ```
 #[derive(Copy, Clone, Eq, PartialEq, Hash, Debug)]
 pub struct UCred {
     pid: Option<pid_t>,
