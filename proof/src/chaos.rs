@@ -7,7 +7,7 @@
 use crate::census::Census;
 use crate::ledger::{self, Totals};
 use crate::load;
-use crate::queues::{self, Steals};
+use crate::queues::{self, Stolen};
 use crate::seed::{Rand, Seed};
 use crate::task::cancellable;
 use crate::watchdog::{self, Described};
@@ -20,9 +20,12 @@ pub(crate) struct Options {
     /// For the rounds with whole runtimes.
     #[arg(long, value_name = "S", default_value_t = 60)]
     seconds: u64,
-    /// In the programs of the queues alone, or until as many seconds are over.
+    /// So many items are stolen in the programs of the queues alone, unless the time for them is up.
     #[arg(long, value_name = "N", default_value_t = 100_000_000)]
     steals: u64,
+    /// For the programs of the queues alone.
+    #[arg(long, value_name = "S", default_value_t = 60)]
+    queue_seconds: u64,
     /// What an earlier run printed, for the run or for a round of it.
     #[arg(long)]
     seed: Option<Seed>,
@@ -51,7 +54,7 @@ fn hold_up(_: Seed, _: u32) {}
 
 pub(crate) fn run(options: &Options) -> bool {
     let seed = options.seed.unwrap_or_else(Seed::fresh);
-    println!("chaos: seed {seed}, {} s of rounds, {} steals", options.seconds, options.steals);
+    println!("chaos: seed {seed}, {} s of rounds, {} stolen items", options.seconds, options.steals);
     if !cfg!(nezumi_chaos) {
         println!("chaos: built without --cfg nezumi_chaos; only the system holds threads up");
     }
@@ -59,10 +62,10 @@ pub(crate) fn run(options: &Options) -> bool {
     load::silence_those_on_purpose();
     watchdog::start(PATIENCE);
     rounds(options, seed);
-    let queues = queue_programs(options, seed);
+    queue_programs(options, seed);
     let faults = ledger::faults();
     match faults {
-        0 => println!("chaos: passed, with {queues} steals in the queues alone"),
+        0 => println!("chaos: passed"),
         _ => println!("chaos: FAILED with {faults} faults; again with --seed {seed}"),
     }
     faults == 0
@@ -204,32 +207,35 @@ fn end(rt: Runtime, rand: &mut Rand) {
     outside.join().expect("to spawn on a runtime that has ended is no panic");
 }
 
-/// Half of the steals as fast as the machine can do them, the other half with hold-ups.
-fn queue_programs(options: &Options, seed: Seed) -> u64 {
-    let mut sums = [Steals::default(); 2];
-    let limit = Duration::from_secs(options.seconds);
+/// Half of the time as fast as the machine can steal, the other half with hold-ups.
+fn queue_programs(options: &Options, seed: Seed) {
+    let mut sums = [Stolen::default(); 2];
+    let limit = Duration::from_secs(options.queue_seconds);
     let mut number = 0;
-    while sums[0].count + sums[1].count < options.steals
+    while sums[0].items + sums[1].items < options.steals
         && sums[0].time + sums[1].time < limit
         && ledger::faults() == 0
     {
         let part = seed.part(u64::MAX - number);
-        let held_up = (number % 2) as usize;
-        hold_up(part, if held_up == 1 { 256 } else { 0 });
+        let is_held_up = number % 2 == 1;
+        hold_up(part, if is_held_up { 256 } else { 0 });
         let threads = 2 + (number / 2 % 3) as usize;
-        let done = queues::run(part, threads, options.steals / 20, Duration::from_secs(2));
-        sums[held_up].count += done.count;
-        sums[held_up].time += done.time;
+        sums[usize::from(is_held_up)] +=
+            queues::run(part, threads, options.steals / 20, Duration::from_secs(2));
         number += 1;
     }
     hold_up(seed, 0);
     for (what, sum) in ["freely", "held up"].iter().zip(sums) {
         println!(
-            "  queues alone, {what}: {} steals in {:.1} s, {:.2} million per second",
-            sum.count,
+            "  queues alone, {what}: {} items stolen by {} claims, {} of them from other threads, {} rescued, {} through the relay, in {:.1} s: {:.2} million per second",
+            sum.items,
+            sum.claims,
+            sum.from_others,
+            sum.rescued,
+            sum.overflowed,
             sum.time.as_secs_f64(),
-            sum.count as f64 / sum.time.as_secs_f64().max(1e-9) / 1e6
+            sum.items as f64 / sum.time.as_secs_f64().max(1e-9) / 1e6
         );
     }
-    sums[0].count + sums[1].count
+    println!("  queues alone: {number} programs, {} items stolen", sums[0].items + sums[1].items);
 }

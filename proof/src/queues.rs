@@ -1,19 +1,23 @@
-//! The queues alone, on real threads that do nothing else, so that as many steals happen as the machine can do.
+//! The queues alone, on real threads that do nothing else, so that as many items are stolen as the machine can move.
 //!
-//! Some threads own a ring each, and have a relay and an inject queue in common. Each does at random what a worker does: pushes, pops at both
-//! ends, moves a half to the relay and takes such batches back, and robs the others. Every item knows whether it is in a queue, so that
-//! one that comes out twice is told at once; those that are lost are missed when all queues are emptied in the end.
+//! Some threads own two rings and a shelf each, and have a relay and an inject queue in common; what each does is in `owner`. Every item knows
+//! whether it is in a queue, so that one that comes out twice is told at once. In the end all queues are emptied, and what was found in them and
+//! in the hands of the threads must be the items that there were at first, each once.
+
+mod owner;
 
 use crate::ledger;
 use crate::seed::{Rand, Seed};
 use nezumi_prim::sync::atomic::AtomicPtr;
-use nezumi_queue::{Inject, Item, Relay, Ring, Steal};
+use nezumi_queue::{Inject, Item, Relay, Ring, Shelf};
+use std::ops::AddAssign;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Operations between two looks whether it is over.
-const TURN: u32 = 100;
+/// Of each thread.
+const RINGS: usize = 2;
 
 struct Node {
     link: AtomicPtr<()>,
@@ -65,164 +69,135 @@ impl Held {
 
 struct Arena<const N: usize> {
     rings: Vec<Ring<Held, N>>,
+    shelves: Vec<Shelf<Held>>,
     relay: Relay<Held>,
     inject: Inject<Held>,
-    steals: AtomicU64,
+    stolen: Mutex<Stolen>,
     is_over: AtomicBool,
+    /// There are fewer processors than threads: one that runs for long has soon robbed all others of everything.
+    is_crowded: bool,
 }
 
-/// What came of it.
+/// What has changed its owner.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Steals {
-    pub(crate) count: u64,
+pub(crate) struct Stolen {
+    /// Items that a thief took out of another's ring. Each claim of several counts as several.
+    pub(crate) items: u64,
+    /// Those of them that another thread owned.
+    pub(crate) from_others: u64,
+    /// Claims that took them.
+    pub(crate) claims: u64,
+    /// Items that were taken off another's shelf.
+    pub(crate) rescued: u64,
+    /// Items that went from a full ring through the relay.
+    pub(crate) overflowed: u64,
     pub(crate) time: Duration,
 }
 
-/// Runs until there were so many steals, or the time is up. With rings of several sizes in turn.
-pub(crate) fn run(seed: Seed, threads: usize, wanted: u64, limit: Duration) -> Steals {
-    match seed.0 % 4 {
+impl AddAssign for Stolen {
+    fn add_assign(&mut self, other: Self) {
+        self.items += other.items;
+        self.from_others += other.from_others;
+        self.claims += other.claims;
+        self.rescued += other.rescued;
+        self.overflowed += other.overflowed;
+        self.time += other.time;
+    }
+}
+
+/// Runs until so many items were stolen, or the time is up. With rings of several sizes in turn.
+pub(crate) fn run(seed: Seed, threads: usize, wanted: u64, limit: Duration) -> Stolen {
+    match seed.0 % 8 {
         0 => program::<4>(seed, threads, wanted, limit),
         1 => program::<16>(seed, threads, wanted, limit),
         _ => program::<256>(seed, threads, wanted, limit),
     }
 }
 
-fn program<const N: usize>(seed: Seed, threads: usize, wanted: u64, limit: Duration) -> Steals {
-    // More than fit into the rings.
+fn program<const N: usize>(seed: Seed, threads: usize, wanted: u64, limit: Duration) -> Stolen {
+    // Enough to fill one ring and a half.
     let per_thread = N + N / 2 + 2;
     let nodes: Vec<Node> = (0..threads * per_thread)
         .map(|_| Node { link: AtomicPtr::new(ptr::null_mut()), is_queued: AtomicBool::new(false) })
         .collect();
     let mut rand = seed.rand();
-    let arena: Arena<N> = Arena {
-        // Half of them about to wrap.
-        rings: (0..threads)
-            .map(|_| Ring::starting_at(if rand.one_in(2) { u16::MAX - 3 } else { 0 }))
-            .collect(),
-        relay: Relay::new(threads),
-        inject: Inject::new(threads),
-        steals: AtomicU64::new(0),
-        is_over: AtomicBool::new(false),
-    };
+    let arena = Arena::<N>::new(threads, &mut rand);
     let begin = Instant::now();
-    let left: usize = std::thread::scope(|scope| {
+    let mut left: Vec<Held> = std::thread::scope(|scope| {
         let owners: Vec<_> = nodes
             .chunks(per_thread)
             .enumerate()
             .map(|(index, own)| {
                 let (arena, rand) = (&arena, rand.fork());
                 let hand: Vec<_> = own.iter().map(|node| Held(NonNull::from(node))).collect();
-                scope.spawn(move || own_ring(arena, index, hand, rand))
+                scope.spawn(move || owner::play(arena, index, hand, rand))
             })
             .collect();
-        while arena.steals.load(Ordering::Relaxed) < wanted && begin.elapsed() < limit {
-            std::thread::sleep(Duration::from_millis(5));
+        while arena.stolen().items < wanted && begin.elapsed() < limit {
+            std::thread::sleep(Duration::from_millis(2));
         }
         arena.is_over.store(true, Ordering::Relaxed);
-        owners.into_iter().map(|owner| owner.join().expect("no owner panics")).sum()
+        owners.into_iter().flat_map(|owner| owner.join().expect("no owner panics")).collect()
     });
-    let queued = count_queued(&arena);
-    if left + queued != nodes.len() {
-        ledger::fault(&format!("of {} items {} are left, with seed {seed}", nodes.len(), left + queued));
-    }
-    Steals { count: arena.steals.load(Ordering::Relaxed), time: begin.elapsed() }
+    let stolen = Stolen { time: begin.elapsed(), ..arena.stolen() };
+    arena.empty_into(&mut left);
+    expect_each_once(&nodes, &left, seed);
+    stolen
 }
 
-/// One thread's part. Returns how many items it holds in the end.
-fn own_ring<const N: usize>(arena: &Arena<N>, index: usize, mut hand: Vec<Held>, mut rand: Rand) -> usize {
-    let ring = &arena.rings[index];
-    while !arena.is_over.load(Ordering::Relaxed) {
-        let mut steals = 0;
-        for _ in 0..TURN {
-            match rand.below(16) {
-                0..=4 => push(ring, &mut hand, rand.one_in(4)),
-                kind @ 5..=7 => hand.extend(pop(ring, kind).map(Held::leaves)),
-                8 if rand.one_in(4) => {
-                    // SAFETY: this thread owns the ring.
-                    if let Some(half) = unsafe { ring.take_half() } {
-                        arena.relay.push(half, index);
-                    }
-                }
-                9 if rand.one_in(4) => {
-                    if let Some(mut batch) = arena.relay.pop(index) {
-                        // SAFETY: as above.
-                        unsafe { ring.push_batch(&mut batch) };
-                        arena.relay.push(batch, index);
-                    }
-                }
-                10 if rand.one_in(4) => {
-                    if let Some(item) = hand.pop() {
-                        if arena.inject.push(item.enters(), index).is_err() {
-                            ledger::fault("an inject queue that nobody closed refused an item");
-                        }
-                    }
-                }
-                11 if rand.one_in(4) => {
-                    let mut batch = arena.inject.take(index, 1 + rand.below(8) as usize);
-                    while let Some(item) = batch.pop_front() {
-                        hand.push(item.leaves());
-                    }
-                }
-                _ => steals += rob(arena, index, &mut hand, &mut rand),
+fn expect_each_once(nodes: &[Node], left: &[Held], seed: Seed) {
+    let mut left: Vec<_> = left.iter().map(|held| held.0.as_ptr().cast_const()).collect();
+    left.sort_unstable();
+    if !left.iter().copied().eq(nodes.iter().map(ptr::from_ref)) {
+        let count = left.len();
+        left.dedup();
+        let there = nodes.len();
+        ledger::fault(&format!("of {there} items {} are left, {count} times, with seed {seed}", left.len()));
+    }
+}
+
+impl<const N: usize> Arena<N> {
+    fn new(threads: usize, rand: &mut Rand) -> Self {
+        Arena {
+            // Half of them about to wrap.
+            rings: (0..threads * RINGS)
+                .map(|_| Ring::starting_at(if rand.one_in(2) { u16::MAX - 3 } else { 0 }))
+                .collect(),
+            shelves: (0..threads).map(|_| Shelf::new()).collect(),
+            relay: Relay::new(threads),
+            inject: Inject::new(threads),
+            stolen: Mutex::default(),
+            is_over: AtomicBool::new(false),
+            is_crowded: std::thread::available_parallelism().map_or(1, usize::from) < threads,
+        }
+    }
+
+    fn stolen(&self) -> Stolen {
+        *self.stolen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, stolen: Stolen) {
+        *self.stolen.lock().unwrap_or_else(PoisonError::into_inner) += stolen;
+    }
+
+    /// Once the threads that owned the rings have ended.
+    fn empty_into(&self, left: &mut Vec<Held>) {
+        let mut rest = self.inject.take_all();
+        while let Some(mut batch) = self.relay.pop(0) {
+            rest.append(&mut batch);
+        }
+        for shelf in &self.shelves {
+            // SAFETY: their owners have ended, so we are it.
+            rest.append(&mut unsafe { shelf.take_all() });
+        }
+        for ring in &self.rings {
+            // SAFETY: as above.
+            while let Some(item) = unsafe { ring.pop_front() } {
+                rest.push_back(item);
             }
         }
-        arena.steals.fetch_add(steals, Ordering::Relaxed);
-        // Where there are fewer processors than threads, one that runs for long has robbed all others of everything.
-        std::thread::yield_now();
-    }
-    hand.len()
-}
-
-fn push<const N: usize>(ring: &Ring<Held, N>, hand: &mut Vec<Held>, hot: bool) {
-    let Some(item) = hand.pop() else { return };
-    // SAFETY: the caller owns the ring.
-    if let Err(item) = unsafe { ring.push_back(item.enters(), hot) } {
-        hand.push(item.leaves());
-    }
-}
-
-fn pop<const N: usize>(ring: &Ring<Held, N>, kind: u32) -> Option<Held> {
-    // SAFETY: the caller owns the ring.
-    unsafe {
-        match kind {
-            5 => ring.pop_front(),
-            6 => ring.pop_back(),
-            _ => ring.pop_hot(),
+        while let Some(item) = rest.pop_front() {
+            left.push(item.leaves());
         }
     }
-}
-
-/// Takes half of what another has. Whether there was anything.
-fn rob<const N: usize>(arena: &Arena<N>, index: usize, hand: &mut Vec<Held>, rand: &mut Rand) -> u64 {
-    let threads = arena.rings.len();
-    let victim = (index + 1 + rand.below(threads as u32 - 1) as usize) % threads;
-    // SAFETY: this thread owns the ring that it steals into.
-    match unsafe { arena.rings[victim].steal_into(&arena.rings[index], rand.one_in(4)) } {
-        Steal::Taken { first, .. } => {
-            hand.push(first.leaves());
-            1
-        }
-        Steal::Busy | Steal::Empty => 0,
-    }
-}
-
-fn count_queued<const N: usize>(arena: &Arena<N>) -> usize {
-    let mut count = 0;
-    for ring in &arena.rings {
-        // SAFETY: the threads that owned the rings have ended.
-        while let Some(item) = unsafe { ring.pop_front() } {
-            let _ = item.leaves();
-            count += 1;
-        }
-    }
-    while let Some(mut batch) = arena.relay.pop(0).or_else(|| {
-        let rest = arena.inject.take_all();
-        (!rest.is_empty()).then_some(rest)
-    }) {
-        while let Some(item) = batch.pop_front() {
-            let _ = item.leaves();
-            count += 1;
-        }
-    }
-    count
 }

@@ -8,11 +8,13 @@ mod cold;
 mod conformance;
 mod cross;
 mod features;
+mod fuzz;
 mod lock_check;
 mod loom;
 mod miri;
 mod mutate;
 mod proof;
+mod sanitizers;
 mod shell;
 mod shuttle;
 mod stress;
@@ -47,10 +49,16 @@ enum Command {
     Shuttle(shuttle::Options),
     /// Lets everything go wrong that can: panics, refusals, signals, forks, crowds; each case in a process of its own, some ten minutes in all.
     Faults(proof::Arguments),
-    /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --seed S`.
+    /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --queue-seconds S --seed S`.
     Chaos(proof::Arguments),
     /// Measures what a hello world costs before it does anything, on Tokio and on Nezumi: build, binary, start, stop.
     Cold(cold::Options),
+    /// Runs tests under ThreadSanitizer, on real threads: some ten minutes, and the build. Needs a nightly toolchain with rust-src.
+    Tsan(sanitizers::Options),
+    /// The same under AddressSanitizer.
+    Asan(sanitizers::Options),
+    /// Fuzzes what takes bytes, or operations in any order: eight targets, a minute each. Needs a nightly toolchain and a C++ compiler.
+    Fuzz(fuzz::Options),
     /// Checks that no workload of the benchmark has become slower than it was, or than Tokio.
     BenchGate(bench_gate::Options),
 }
@@ -71,6 +79,9 @@ fn main() -> ExitCode {
         Command::Soak(arguments) => proof::soak(&arguments),
         Command::Chaos(arguments) => proof::chaos(&arguments),
         Command::Cold(options) => cold::run(&options),
+        Command::Tsan(options) => sanitizers::thread(&options),
+        Command::Asan(options) => sanitizers::address(&options),
+        Command::Fuzz(options) => fuzz::run(&options),
         Command::BenchGate(options) => bench_gate::run(&options),
     };
     match outcome {

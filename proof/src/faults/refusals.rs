@@ -126,7 +126,7 @@ pub(super) fn threads_are_refused_later(_: Seed) {
 
 /// When the last thread of the pool has just become a worker, for one that is blocked, there is none that a job could wait for: then to spawn one
 /// is a panic, as documented. The thread comes back.
-fn spawn_until_accepted(rt: &Runtime, number: u32) -> JoinHandle<u32> {
+pub(super) fn spawn_until_accepted(rt: &Runtime, number: u32) -> JoinHandle<u32> {
     let deadline = Instant::now() + Duration::from_secs(20);
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
