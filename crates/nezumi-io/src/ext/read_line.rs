@@ -3,7 +3,7 @@
 //! Promise: only text is ever put in the string. A line that is buffered as a whole goes there directly; the pieces of
 //! any other are collected in a vector of the future's own first.
 //!
-//! Tests: `lines_are_appended_with_their_end`, `what_is_not_text_is_not_appended`, `an_error_keeps_what_is_text`.
+//! Tests: `lines_are_appended_with_their_end`, `the_end_is_asked_for_once`, `what_is_not_text_is_not_appended`, `an_error_keeps_what_is_text`.
 
 use super::is_interrupted;
 use super::read_to_string::not_text;
@@ -66,6 +66,10 @@ where
         Err(error) if is_interrupted(&error) => return Poll::Ready(None),
         Err(error) => return Poll::Ready(Some(Err(error))),
     };
+    if bytes.is_empty() {
+        // The end. It is not asked for again: what has more to come after an end, as a terminal has, would wait for that.
+        return Poll::Ready(Some(Ok(0)));
+    }
     let Some(at) = memchr::memchr(b'\n', bytes) else { return Poll::Ready(None) };
     let line = &bytes[..=at];
     let len = line.len();
@@ -109,6 +113,16 @@ mod tests {
         }
         assert_eq!(lengths, [4, 5, 1, 4, 0]);
         assert_eq!(line, "> one\ntwo\r\n\nthé");
+    }
+
+    #[test]
+    fn the_end_is_asked_for_once() {
+        // As a terminal, which waits for more after its end.
+        let mut reader = BufReader::new(Source::new([Step::End, Step::Pending, Step::Bytes(b"more\n")]));
+        let mut line = String::new();
+        assert_eq!(block_on(reader.read_line(&mut line)).unwrap(), 0);
+        assert_eq!(block_on(reader.read_line(&mut line)).unwrap(), 5);
+        assert_eq!(line, "more\n");
     }
 
     #[test]
