@@ -43,13 +43,15 @@ where
     R: AsyncBufRead + Unpin + ?Sized,
     W: AsyncWrite + Unpin + ?Sized,
 {
-    let mut progress = Progress { copied: 0, unflushed: false };
+    let mut progress = Progress { copied: 0, unflushed: false, reader_ended: false };
     poll_fn(|cx| progress.poll_copy(cx, Pin::new(&mut *reader), Pin::new(&mut *writer))).await
 }
 
 struct Progress {
     copied: u64,
     unflushed: bool,
+    /// It is not asked again while the writer is flushed: what has more to come after an end would wait for that.
+    reader_ended: bool,
 }
 
 impl Progress {
@@ -65,6 +67,10 @@ impl Progress {
     {
         let coop = ready!(coop::poll_proceed(cx));
         loop {
+            if self.reader_ended {
+                ready!(writer.as_mut().poll_flush(cx))?;
+                return Poll::Ready(Ok(self.copied));
+            }
             let bytes = match reader.as_mut().poll_fill_buf(cx) {
                 Poll::Ready(Ok(bytes)) => bytes,
                 Poll::Ready(Err(error)) if is_interrupted(&error) => continue,
@@ -82,8 +88,8 @@ impl Progress {
             };
             coop.made_progress();
             if bytes.is_empty() {
-                ready!(writer.as_mut().poll_flush(cx))?;
-                return Poll::Ready(Ok(self.copied));
+                self.reader_ended = true;
+                continue;
             }
             match ready!(writer.as_mut().poll_write(cx, bytes)) {
                 Ok(0) => return Poll::Ready(Err(write_zero())),
@@ -123,6 +129,17 @@ mod tests {
         assert_eq!(block_on(copy_buf(&mut source, &mut sink)).unwrap(), 4);
         let write = |bytes: &[u8]| Did::Write(bytes.to_vec());
         assert_eq!(sink.log, [write(b"a"), write(b"b"), Did::Flush, write(b"cd"), Did::Flush]);
+    }
+
+    #[test]
+    fn the_end_is_asked_for_once() {
+        // As a terminal, which waits for more after its end.
+        let steps = [Step::Bytes(b"ab"), Step::End, Step::Pending, Step::Bytes(b"more")];
+        let mut source = BufReader::new(Source::new(steps));
+        let mut sink = Sink::default();
+        sink.flushes.extend([Step::Pending, Step::Pending]);
+        assert_eq!(block_on(copy_buf(&mut source, &mut sink)).unwrap(), 2);
+        assert_eq!(sink.written(), b"ab");
     }
 
     #[test]
