@@ -13,6 +13,8 @@ mod lock_check;
 mod loom;
 mod miri;
 mod mutate;
+#[cfg(test)]
+mod names;
 mod proof;
 mod sanitizers;
 mod shell;
@@ -27,7 +29,7 @@ use std::process::ExitCode;
 enum Command {
     /// Runs the models of the lock-free structures under loom.
     Loom(loom::Options),
-    /// Weakens each memory ordering, one at a time, and runs the models, which must notice. Hours; a structure takes minutes.
+    /// Weakens each memory ordering, one at a time, and runs the models, which must notice.
     MutateOrderings(mutate::Options),
     /// Runs unit tests under Miri.
     Miri(miri::Options),

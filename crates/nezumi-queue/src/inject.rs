@@ -31,7 +31,7 @@
 //! Tests: `one_thread_is_first_in_first_out`, `behaves_like_a_deque`, `closing_refuses_and_keeps`,
 //! `many_threads_lose_and_double_nothing`. Models: `two_producers_and_a_consumer`, `a_stalled_producer_hides_nobody`,
 //! `two_consumers`, `a_push_races_the_close`, `who_closes_second_finds_it_closed`, `a_close_races_a_consumer`, `a_push_races_the_last_look`,
-//! `a_take_races_the_last_look`.
+//! `a_take_races_the_last_look`, `len_counts_no_take_before_its_push`, `who_finds_it_closed_sees_why`.
 
 #[cfg(all(test, nezumi_loom))]
 mod models;

@@ -1,173 +1,128 @@
 //! Do the models notice when an ordering is weaker than it has to be?
 //!
-//! In a copy of the sources, one memory ordering at a time is weakened, one fence at a time is left out, and the models of that structure are run
-//! under loom. A mutant that no model fails on has *survived*: either a model is missing, or the ordering is stronger than the proof needs, and
-//! then `docs/decisions/orderings.md` says why it stays. This command fails on a survivor that is not listed there, and on a line there whose
-//! mutant does not survive.
+//! One memory ordering at a time is weakened, one fence at a time is left out, and the models of the package are run under loom. A mutant that no
+//! model fails on has *survived*: either a model is missing, or the ordering is stronger than the proof needs, and then
+//! `docs/decisions/orderings.md` says why it stays. This command fails on a survivor that is not listed there, and on a line there whose mutant
+//! does not survive, or does not exist.
 //!
-//! `sites` finds the orderings; this file runs them.
+//! All mutants of a package are in one program, which is built once: in a copy of the sources a switch stands for every ordering, and the
+//! environment says which is thrown. What each model passes is noted first, so that a mutant costs only the models that can notice it, until one
+//! does.
+//!
+//! `sites` finds the orderings, `copy` makes the copy, `switch` goes into it, `trial` runs the models; this file tells what came of it.
 
+mod copy;
 mod sites;
+mod structures;
+mod trial;
 
 use crate::shell;
 use anyhow::{Context, Result, bail};
-use sites::Mutant;
+use copy::Numbered;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use structures::{STRUCTURES, Structure};
+use trial::{Fate, Models, in_parallel};
 
 const LIST: &str = "docs/decisions/orderings.md";
-/// A model that loops for ever under a mutant has noticed it.
-const LIMIT: Duration = Duration::from_secs(300);
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Only structures whose name contains this.
     structure: Option<String>,
+    /// Only mutants whose name contains this.
+    #[arg(long, value_name = "TEXT")]
+    mutant: Option<String>,
     /// Only print the mutants.
     #[arg(long)]
     list: bool,
-    /// Stop when this much time is up, and say what was not reached.
-    #[arg(long, value_name = "SECONDS", default_value_t = 4 * 3600)]
+    /// Say of every mutant what became of it, and which model noticed it by what.
+    #[arg(long)]
+    verbose: bool,
+    /// Start no mutant when this much time is up, and say how many were not reached.
+    #[arg(long, value_name = "SECONDS", default_value_t = 2 * 3600)]
     seconds: u64,
+    /// So many models at a time.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    jobs: usize,
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    preemptions: usize,
 }
 
-/// Files whose orderings belong together, and the models that are to notice.
-struct Structure {
-    name: &'static str,
-    package: &'static str,
-    models: &'static str,
-    files: &'static [&'static str],
-}
-
-const fn structure(
-    name: &'static str,
-    package: &'static str,
-    models: &'static str,
-    files: &'static [&'static str],
-) -> Structure {
-    Structure { name, package, models, files }
-}
-
-const STRUCTURES: &[Structure] = &[
-    structure("parker", "nezumi-prim", "models", &["parker.rs"]),
-    structure("ring", "nezumi-queue", "ring::models", &["ring.rs"]),
-    structure("shelf", "nezumi-queue", "shelf::models", &["shelf.rs"]),
-    structure("relay", "nezumi-queue", "relay::models", &["relay.rs"]),
-    structure("inject", "nezumi-queue", "inject::models", &["inject.rs"]),
-    structure("atomic-waker", "nezumi-wake", "models", &["atomic_waker.rs"]),
-    structure(
-        "task",
-        "nezumi-core",
-        "task::models",
-        &["task/state.rs", "task/registry.rs", "task/join_waker.rs"],
-    ),
-    structure(
-        "idle",
-        "nezumi-core",
-        "scheduler::models",
-        &["scheduler/idle.rs", "scheduler/bed.rs", "scheduler/spares.rs"],
-    ),
-    structure("readiness", "nezumi-core", "driver::models", &["driver/slot.rs", "driver/slots.rs"]),
-    structure(
-        "timers",
-        "nezumi-core",
-        "timer::",
-        &[
-            "timer/lock.rs",
-            "timer/entry.rs",
-            "timer/node.rs",
-            "timer/notes.rs",
-            "timer/timers/mod.rs",
-            "timer/timers/arm.rs",
-        ],
-    ),
-    structure("semaphore", "nezumi-sync", "semaphore", &["batch_semaphore.rs", "semaphore.rs"]),
-    structure("notify", "nezumi-sync", "notify", &["notify.rs", "notify/wait.rs", "notify/notified.rs"]),
-    structure(
-        "mpsc",
-        "nezumi-sync",
-        "mpsc",
-        &[
-            "mpsc/slot.rs",
-            "mpsc/chan.rs",
-            "mpsc/chain.rs",
-            "mpsc/sender.rs",
-            "mpsc/unbounded.rs",
-            "mpsc/store.rs",
-        ],
-    ),
-    structure("oneshot", "nezumi-sync", "oneshot", &["oneshot/state.rs"]),
-    structure("watch", "nezumi-sync", "watch", &["watch/shared.rs", "watch/sender.rs"]),
-    structure(
-        "broadcast",
-        "nezumi-sync",
-        "broadcast",
-        &["broadcast/slot.rs", "broadcast/sender.rs", "broadcast/receiver.rs"],
-    ),
-    structure("once", "nezumi-sync", "once", &["once_cell.rs", "set_once.rs"]),
-    structure("barrier", "nezumi-sync", "barrier", &["barrier.rs"]),
-];
-
-#[derive(PartialEq, Eq)]
-enum Fate {
-    /// A model failed.
-    Killed,
-    /// It does not compile, as an ordering that its operation cannot have.
-    Refused,
-    Survived,
+#[derive(Default)]
+struct Count {
+    caught: usize,
+    endless: usize,
+    explained: usize,
+    open: usize,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let chosen = STRUCTURES
-        .iter()
-        .filter(|structure| options.structure.as_deref().is_none_or(|name| structure.name.contains(name)));
-    let explained = explained()?;
-    let (mut unexplained, mut outdated, mut not_reached) = (Vec::new(), Vec::new(), 0);
     let start = Instant::now();
-    let copy = if options.list { shell::root() } else { copy_sources()? };
-    for structure in chosen {
-        let (mut killed, mut refused, mut survived) = (0, 0, 0);
-        if !options.list && !survives(structure, &copy)? {
-            bail!("the models of {} fail without any mutation", structure.name);
+    let all = copy::mutants()?;
+    let is_chosen = |mutant: &&Numbered| {
+        let structure = STRUCTURES[mutant.structure].name;
+        options.structure.as_deref().is_none_or(|part| structure.contains(part))
+            && options.mutant.as_deref().is_none_or(|part| mutant.name.contains(part))
+    };
+    let chosen: Vec<_> = all.iter().filter(is_chosen).collect();
+    if options.list {
+        chosen.iter().for_each(|mutant| println!("{} ({})", mutant.name, mutant.place));
+        println!("{} mutants", chosen.len());
+        return Ok(());
+    }
+    let explained = explained()?;
+    let unknown: Vec<_> = explained.iter().filter(|name| all.iter().all(|one| one.name != **name)).collect();
+    if !unknown.is_empty() {
+        bail!("{LIST} lists mutants that do not exist: {unknown:?}");
+    }
+    copy::write()?;
+    let deadline = start + Duration::from_secs(options.seconds);
+    let (mut unexplained, mut outdated, mut not_reached) = (Vec::new(), Vec::new(), 0);
+    let mut models: Option<(&str, Models)> = None;
+    for structure in STRUCTURES {
+        let chosen: Vec<_> = chosen
+            .iter()
+            .filter(|mutant| STRUCTURES[mutant.structure].name == structure.name)
+            .copied()
+            .collect();
+        if chosen.is_empty() {
+            continue;
         }
-        for file in structure.files {
-            let path = copy.join("crates").join(structure.package).join("src").join(file);
-            let source =
-                fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            for mutant in sites::mutants(&source) {
-                let name = format!("{}: {}", structure.name, mutant.name);
-                if options.list {
-                    println!("{name} ({file}:{})", mutant.line);
-                    continue;
+        let models = match &mut models {
+            Some((package, models)) if *package == structure.package => models,
+            other => &mut other.insert((structure.package, prepare(structure.package, options)?)).1,
+        };
+        let began = Instant::now();
+        let fates = in_parallel(options.jobs, &chosen, |mutant| {
+            if Instant::now() > deadline {
+                return Ok(None);
+            }
+            let fate = models.judge(mutant, structure.models)?;
+            tell(&fate, mutant, explained.contains(&mutant.name), options.verbose);
+            Ok(Some(fate))
+        })?;
+        let mut count = Count::default();
+        for (mutant, fate) in chosen.iter().zip(&fates) {
+            let is_explained = explained.contains(&mutant.name);
+            match fate {
+                None => not_reached += 1,
+                Some(Fate::Survived { .. }) if is_explained => count.explained += 1,
+                Some(Fate::Survived { .. }) => {
+                    count.open += 1;
+                    unexplained.push(mutant.name.as_str());
                 }
-                if start.elapsed().as_secs() > options.seconds {
-                    not_reached += 1;
-                    continue;
-                }
-                let fate = try_out(structure, &copy, &path, &source, &mutant)?;
-                match fate {
-                    Fate::Killed => killed += 1,
-                    Fate::Refused => refused += 1,
-                    Fate::Survived => survived += 1,
-                }
-                match (fate == Fate::Survived, explained.contains(&name)) {
-                    (true, false) => {
-                        println!("SURVIVED  {name} ({file}:{})", mutant.line);
-                        unexplained.push(name);
-                    }
-                    (true, true) => println!("explained {name}"),
-                    (false, true) => outdated.push(name),
-                    (false, false) => {}
+                Some(caught) => {
+                    count.caught += 1;
+                    count.endless += usize::from(matches!(caught, Fate::Endless { .. }));
+                    outdated.extend(is_explained.then_some(mutant.name.as_str()));
                 }
             }
         }
-        if !options.list {
-            println!("{}: {killed} killed, {survived} survived, {refused} do not compile", structure.name);
-        }
+        tell_count(structure, &count, began.elapsed());
     }
+    println!("{:.0} s in all", start.elapsed().as_secs_f64());
     if not_reached > 0 {
         println!("the time is up: {not_reached} mutants were not reached");
     }
@@ -182,56 +137,55 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Builds a package's models and runs them without a mutant.
+fn prepare(package: &str, options: &Options) -> Result<Models> {
+    let start = Instant::now();
+    let program = copy::build(package)?;
+    let built = start.elapsed();
+    let models = Models::try_out(program, options.preemptions, options.jobs)?;
+    println!(
+        "{package}: built in {:.0} s, {} models pass in {:.0} s",
+        built.as_secs_f64(),
+        models.len(),
+        (start.elapsed() - built).as_secs_f64()
+    );
+    Ok(models)
+}
+
+fn tell(fate: &Fate, mutant: &Numbered, is_explained: bool, is_verbose: bool) {
+    let Numbered { name, place, .. } = mutant;
+    match fate {
+        Fate::Survived { models: 0 } if !is_explained => {
+            println!("SURVIVED  {name} ({place}): no model reaches it")
+        }
+        Fate::Survived { models } if !is_explained => {
+            println!("SURVIVED  {name} ({place}): {models} models pass it")
+        }
+        Fate::Endless { model } => println!("endless   {name} ({place}): {model}"),
+        Fate::Survived { models } if is_verbose => {
+            println!("explained {name} ({place}): {models} models pass it")
+        }
+        Fate::Caught { model, message } if is_verbose => {
+            println!("caught    {name} ({place}): {model}: {message}")
+        }
+        _ => {}
+    }
+}
+
+fn tell_count(structure: &Structure, count: &Count, took: Duration) {
+    let Count { caught, endless, explained, open } = count;
+    println!(
+        "{}: {} mutants, {caught} caught ({endless} of them by having no end), {explained} explained, {open} open, {:.0} s",
+        structure.name,
+        caught + explained + open,
+        took.as_secs_f64()
+    );
+}
+
 /// The names in the list: what stands in the first code span of an item.
 fn explained() -> Result<BTreeSet<String>> {
     let path = shell::root().join(LIST);
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let items = text.lines().filter_map(|line| line.strip_prefix("- `"));
     Ok(items.filter_map(|item| item.split('`').next()).map(str::to_owned).collect())
-}
-
-/// Mutants are made in a copy, so that nothing of them is left in the sources when this is interrupted.
-fn copy_sources() -> Result<PathBuf> {
-    let to = shell::target_dir().join("mutants").join("sources");
-    let _ = fs::remove_dir_all(&to);
-    fs::create_dir_all(&to)?;
-    let listed = shell::output(Command::new("git").arg("-C").arg(shell::root()).args(["ls-files", "-z"]))?;
-    for name in String::from_utf8(listed)?.split_terminator('\0') {
-        let target = to.join(name);
-        fs::create_dir_all(target.parent().expect("a file lies in a directory"))?;
-        fs::copy(shell::root().join(name), target).with_context(|| format!("cannot copy {name}"))?;
-    }
-    Ok(to)
-}
-
-fn try_out(structure: &Structure, copy: &Path, path: &Path, source: &str, mutant: &Mutant) -> Result<Fate> {
-    fs::write(path, &mutant.source)?;
-    let fate = if !test(structure, copy).arg("--no-run").status()?.success() {
-        Fate::Refused
-    } else if survives(structure, copy)? {
-        Fate::Survived
-    } else {
-        Fate::Killed
-    };
-    fs::write(path, source)?;
-    Ok(fate)
-}
-
-fn survives(structure: &Structure, copy: &Path) -> Result<bool> {
-    let mut test = test(structure, copy);
-    test.arg(structure.models);
-    let outcome = shell::run_within(LIMIT, &mut test);
-    Ok(outcome.is_ok())
-}
-
-fn test(structure: &Structure, copy: &Path) -> Command {
-    let mut test = shell::cargo();
-    test.current_dir(copy)
-        .env("RUSTFLAGS", "--cfg nezumi_loom --cap-lints allow")
-        .env("CARGO_TARGET_DIR", shell::target_dir().join("mutants").join("build"))
-        .env("LOOM_MAX_PREEMPTIONS", "2")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .args(["test", "--quiet", "--release", "--lib", "--package", structure.package]);
-    test
 }

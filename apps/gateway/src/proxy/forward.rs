@@ -6,7 +6,7 @@
 //! any of it: no connection could be made, or the link handed the request back unsent. Everything that waits here has
 //! a limit, and dropping the future gives all of it up.
 //!
-//! Tests: `tests/gateway/{balancing,statuses,limits}.rs`.
+//! Tests: `tests/gateway/balancing.rs`, `tests/gateway/statuses.rs`, `tests/gateway/limits.rs`.
 
 use super::exchange::Exchange;
 use super::failure::Failure;

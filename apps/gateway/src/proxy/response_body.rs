@@ -7,7 +7,7 @@
 //! goes back to its pool, at once and once. When it breaks or runs out of time, the link is closed and the client's
 //! response is broken off, so that no client takes half a response for a whole one.
 //!
-//! Tests: `tests/gateway/{balancing,limits,vanishing}.rs`.
+//! Tests: `tests/gateway/balancing.rs`, `tests/gateway/limits.rs`, `tests/gateway/vanishing.rs`.
 
 use super::exchange::{Ending, Exchange};
 use super::link::Lease;

@@ -9,7 +9,7 @@
 //! The priority of a task is for good, but what a client asks for changes. So a connection that is to be served with high
 //! priority is driven by a task of that priority, for as long as it is (`session` says), and else by the client's own.
 //!
-//! Tests: `tests/gateway/{limits,vanishing,drain,priority}.rs`.
+//! Tests: `tests/gateway/limits.rs`, `tests/gateway/vanishing.rs`, `tests/gateway/drain.rs`, `tests/gateway/priority.rs`.
 
 use super::sniff::{Sniffed, Spoken};
 use crate::life::Life;

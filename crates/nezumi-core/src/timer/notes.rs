@@ -29,7 +29,7 @@
 //! lock. A note that was erased elsewhere is seen by the notebook's thread as free or as not yet free (Release, Acquire), and either
 //! is right. The place behind `len` is free, since a note is behind it only after its erasure on this thread, or its taking up.
 //!
-//! Tests: `timers::tests::a_note_*`, and the integration tests in `time/noted.rs`; loom:
+//! Tests: `timers::tests::a_note_*`, and the integration tests in `tests/it/time/noted.rs`; loom:
 //! `models::noted_here_dropped_there`, `noted_here_polled_there`, `noted_here_reset_there`, `a_place_erased_there_is_used_here`.
 
 use super::Timers;

@@ -5,6 +5,7 @@ use crate::Batch;
 use crate::item::tests::Num;
 use crate::look::check;
 use loom::thread;
+use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicBool, Ordering, fence};
 
@@ -189,5 +190,53 @@ fn a_take_races_the_last_look() {
         let sees_sleeper = asleep.load(Ordering::Relaxed);
         let sees_work = sleeper.join().unwrap();
         assert!(sees_sleeper || sees_work, "one of the two sees the other");
+    });
+}
+
+/// Whoever counts while an item comes and goes sees the push of every take that he sees.
+#[test]
+fn len_counts_no_take_before_its_push() {
+    check(|| {
+        let inject = Arc::new(Inject::new(1));
+        let producer = {
+            let inject = inject.clone();
+            thread::spawn(move || inject.push(Num::new(0), 0).unwrap())
+        };
+        let consumer = {
+            let inject = inject.clone();
+            thread::spawn(move || drop(inject.take(0, 1)))
+        };
+        // Not this thread, which made the queue: it joins the others first, so that loom begins with what this is about.
+        let counter = thread::spawn(move || inject.len());
+        producer.join().unwrap();
+        consumer.join().unwrap();
+        assert!(counter.join().unwrap() <= 1);
+    });
+}
+
+/// Who finds it closed sees what the closer did before.
+#[test]
+fn who_finds_it_closed_sees_why() {
+    struct Why(UnsafeCell<bool>);
+    // SAFETY: loom watches over it.
+    unsafe impl Sync for Why {}
+    // SAFETY: nothing in it belongs to a thread.
+    unsafe impl Send for Why {}
+
+    check(|| {
+        let shared = Arc::new((Inject::<Num>::new(1), Why(UnsafeCell::new(false))));
+        let closer = {
+            let shared = shared.clone();
+            thread::spawn(move || {
+                // SAFETY: written once; who reads it when is what the model is about.
+                shared.1.0.with_mut(|why| unsafe { *why = true });
+                shared.0.close()
+            })
+        };
+        if shared.0.is_closed() {
+            // SAFETY: as above.
+            assert!(shared.1.0.with(|why| unsafe { *why }));
+        }
+        assert!(closer.join().unwrap());
     });
 }
