@@ -13,6 +13,7 @@ cargo run --release -- [OPTIONS]
   --json FILE        write the results as JSON
   --html FILE        write the results as one page
   --profile SIDE     only tokio or nezumi, over and over, for a profiler to look at
+  --rounds N         with --profile: one runtime and so many rounds after the first, for a profiler that counts
   --apart SIDE       one sample of one side, as JSON: what a run asks a process of its own for
   --self-check       Tokio against Tokio: every ratio should come out as 1
   --floor            what the kernel alone makes of the load of `interference`: no runtime, a thread for each connection
@@ -31,6 +32,7 @@ pub(crate) struct Args {
     pub(crate) json: Option<String>,
     pub(crate) html: Option<String>,
     pub(crate) profile: Option<Side>,
+    pub(crate) rounds: Option<usize>,
     pub(crate) apart: Option<Side>,
     pub(crate) variant: Option<String>,
     pub(crate) self_check: bool,
@@ -55,6 +57,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
         json: None,
         html: None,
         profile: None,
+        rounds: None,
         apart: None,
         variant: None,
         self_check: false,
@@ -73,6 +76,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
             "--json" => args.json = Some(value()?),
             "--html" => args.html = Some(value()?),
             "--profile" => args.profile = Some(side(&word, &value()?)?),
+            "--rounds" => args.rounds = Some(number(&word, &value()?)?),
             "--apart" => args.apart = Some(side(&word, &value()?)?),
             "--variant" => args.variant = Some(value()?),
             "--self-check" => args.self_check = true,
@@ -88,6 +92,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
     }
     if args.pairs < 4 {
         return Err("--pairs wants at least 4: fewer have no interval to speak of".to_owned());
+    }
+    if args.rounds.is_some() && args.profile.is_none() {
+        return Err("--rounds wants --profile: only one side is counted at a time".to_owned());
     }
     Ok(Parsed::Run(args))
 }
@@ -151,6 +158,7 @@ mod tests {
     fn a_side_can_be_profiled() {
         assert_eq!(args("--profile nezumi").profile, Some(Side::Nezumi));
         assert_eq!(args("--profile tokio").profile, Some(Side::Tokio));
+        assert_eq!(args("--profile nezumi --rounds 3").rounds, Some(3));
     }
 
     #[test]
@@ -160,9 +168,16 @@ mod tests {
 
     #[test]
     fn what_cannot_be_meant_is_refused() {
-        for line in
-            ["--fast", "--only", "--workers 0", "--workers two", "--pairs 3", "--json", "--profile smol"]
-        {
+        for line in [
+            "--fast",
+            "--only",
+            "--workers 0",
+            "--workers two",
+            "--pairs 3",
+            "--json",
+            "--profile smol",
+            "--rounds 3",
+        ] {
             assert!(read(line).is_err(), "{line:?} was taken");
         }
     }

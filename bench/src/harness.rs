@@ -95,8 +95,18 @@ impl Contest {
         for _ in 0..pace.pairs {
             samples.take(case, &self.setup, pace);
         }
-        let name = format!("{} {}, {} workers", case.workload, case.variant, self.setup.workers);
-        (name, stats::median(&samples.ns))
+        (self.name(), stats::median(&samples.ns))
+    }
+
+    /// So many rounds of one side after the first, on one runtime, for a profiler that counts. How many operations these were.
+    pub(crate) fn rounds(&self, side: case::Side, rounds: usize) -> (String, u64) {
+        let mut round = (self.side(side).prepare)(&self.setup);
+        round();
+        (self.name(), (0..rounds).map(|_| round().ops).sum())
+    }
+
+    fn name(&self) -> String {
+        format!("{} {}, {} workers", self.tokio.workload, self.tokio.variant, self.setup.workers)
     }
 
     /// One sample of one side, in this process.

@@ -94,6 +94,11 @@ fn run(args: &Args) -> Result<bool, String> {
     }
     if let Some(side) = args.profile {
         for contest in &contests {
+            if let Some(rounds) = args.rounds {
+                let (name, ops) = contest.rounds(side, rounds);
+                println!("{name}: {ops} operations");
+                continue;
+            }
             let (name, ns) = contest.profile(side, &Pace::of(args));
             println!("{name}: {} ns", table::figure(ns));
         }

@@ -3,6 +3,7 @@
 //! What a continuous check needs is in `.ci/run`, which calls these; what is too long for it stands here with its options.
 
 mod api_diff;
+mod bench_count;
 mod bench_gate;
 mod cold;
 mod conformance;
@@ -61,6 +62,8 @@ enum Command {
     Asan(sanitizers::Options),
     /// Fuzzes what takes bytes, or operations in any order: eight targets, a minute each. Needs a nightly toolchain and a C++ compiler.
     Fuzz(fuzz::Options),
+    /// Counts the instructions of an operation in five workloads under callgrind: they must be what they were, within 5 %.
+    BenchCount(bench_count::Options),
     /// Checks that no workload of the benchmark has become slower than it was, or than Tokio.
     BenchGate(bench_gate::Options),
 }
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Command::Tsan(options) => sanitizers::thread(&options),
         Command::Asan(options) => sanitizers::address(&options),
         Command::Fuzz(options) => fuzz::run(&options),
+        Command::BenchCount(options) => bench_count::run(&options),
         Command::BenchGate(options) => bench_gate::run(&options),
     };
     match outcome {

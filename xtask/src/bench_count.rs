@@ -1,0 +1,169 @@
+//! How many instructions an operation takes, which no other program on the machine changes.
+//!
+//! Five workloads of the benchmark on one worker, under callgrind, twice each: with few rounds and with more. What the second run counts more than
+//! the first is the rounds' alone. `bench/instructions.json` says what it was. It is the compiler's work, too: another one may
+//! do with more or fewer, and then the table wants `--update`.
+
+use crate::shell;
+use anyhow::{Context, Result, ensure};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::process::Command;
+use std::{fs, str};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Write the table instead.
+    #[arg(long)]
+    update: bool,
+}
+
+/// Name and variant of each.
+const WORKLOADS: [(&str, &str); 5] = [
+    ("spawn_join", ""),
+    ("yield_many", ""),
+    ("ping_pong", ""),
+    ("mpsc", "bounded, uncontended"),
+    ("timer_churn", "0 pending"),
+];
+/// Rounds of the two runs.
+const ROUNDS: [u64; 2] = [1, 3];
+const TOLERANCE: f64 = 0.05;
+
+/// `bench/instructions.json`.
+#[derive(Serialize, Deserialize)]
+struct Table {
+    compiler: String,
+    results: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Row {
+    workload: String,
+    variant: String,
+    instructions: f64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let path = shell::root().join("bench/instructions.json");
+    let bench = build()?;
+    let results = WORKLOADS.iter().map(|workload| count(&bench, *workload)).collect::<Result<Vec<Row>>>()?;
+    let compiler =
+        String::from_utf8(shell::output(Command::new("rustc").arg("--version"))?)?.trim().to_owned();
+    if options.update {
+        let text = serde_json::to_string_pretty(&Table { compiler, results })? + "\n";
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("wrote {}", path.display());
+        return Ok(());
+    }
+    let text = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let table: Table = serde_json::from_slice(&text).context("bench/instructions.json is not a table")?;
+    if table.compiler != compiler {
+        println!("The table was made with {}, this is {compiler}.", table.compiler);
+    }
+    let complaints = complaints(&results, &table.results);
+    complaints.iter().for_each(|complaint| println!("{complaint}"));
+    ensure!(complaints.is_empty(), "{} of {} are not what they were", complaints.len(), results.len());
+    Ok(())
+}
+
+/// Builds the benchmark, and says where it lies.
+fn build() -> Result<std::path::PathBuf> {
+    let target = shell::target_dir().join("bench-count");
+    let mut cargo = shell::cargo();
+    cargo.current_dir(shell::root().join("bench"));
+    cargo.env("CARGO_TARGET_DIR", &target).args(["build", "--quiet", "--release"]);
+    shell::run(&mut cargo)?;
+    Ok(target.join("release/bench"))
+}
+
+fn count(bench: &Path, (workload, variant): (&str, &str)) -> Result<Row> {
+    let [few, more] = ROUNDS.map(|rounds| {
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(bench);
+        valgrind.args([
+            "--quick",
+            "--workers",
+            "1",
+            "--profile",
+            "nezumi",
+            "--only",
+            workload,
+            "--variant",
+            variant,
+        ]);
+        valgrind.args(["--rounds", &rounds.to_string()]);
+        eprintln!("$ {}", shell::shown(&valgrind));
+        let output = valgrind.output().context("cannot start valgrind")?;
+        let (said, told) = (str::from_utf8(&output.stdout)?, str::from_utf8(&output.stderr)?);
+        ensure!(output.status.success(), "failed ({}): {told}", output.status);
+        let counted = number_after(told, "Collected : ").context("callgrind told no count")?;
+        Ok((counted, number_after(said, " workers: ").context("the benchmark told no operations")?))
+    });
+    let ((few, few_ops), (more, more_ops)) = (few?, more?);
+    let instructions = (more - few) / (more_ops - few_ops);
+    println!("{workload} {variant}: {instructions:.1} instructions per operation");
+    Ok(Row {
+        workload: workload.to_owned(),
+        variant: variant.to_owned(),
+        instructions: (instructions * 10.0).round() / 10.0,
+    })
+}
+
+fn number_after(text: &str, what: &str) -> Option<f64> {
+    let (_, rest) = text.rsplit_once(what)?;
+    rest.split_whitespace().next()?.parse().ok()
+}
+
+/// What does not hold, a line each. Fewer than there were are no complaint, but the table should say so.
+fn complaints(now: &[Row], then: &[Row]) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for row in now {
+        let Row { workload, variant, instructions } = row;
+        let same = |old: &&Row| (&old.workload, &old.variant) == (workload, variant);
+        let Some(old) = then.iter().find(same).map(|old| old.instructions) else {
+            complaints.push(format!("{workload} {variant} is not in the table"));
+            continue;
+        };
+        if *instructions > old * (1.0 + TOLERANCE) {
+            complaints
+                .push(format!("{workload} {variant}: {instructions:.1} instructions, which were {old:.1}"));
+        } else if *instructions < old * (1.0 - TOLERANCE) {
+            println!(
+                "{workload} {variant}: {instructions:.1} instructions, which were {old:.1}: `--update` would hold that"
+            );
+        }
+    }
+    complaints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(workload: &str, instructions: f64) -> Row {
+        Row { workload: workload.to_owned(), variant: String::new(), instructions }
+    }
+
+    #[test]
+    fn a_twentieth_more_is_allowed() {
+        let table = [row("a", 1000.0)];
+        assert_eq!(complaints(&[row("a", 1049.0)], &table), [""; 0]);
+        assert_eq!(complaints(&[row("a", 500.0)], &table), [""; 0]);
+        let found = complaints(&[row("a", 1051.0)], &table);
+        assert_eq!(found, ["a : 1051.0 instructions, which were 1000.0"]);
+    }
+
+    #[test]
+    fn what_the_table_lacks_is_no_pass() {
+        assert_eq!(complaints(&[row("b", 1.0)], &[row("a", 1.0)]), ["b  is not in the table"]);
+    }
+
+    #[test]
+    fn the_count_is_found_in_what_callgrind_tells() {
+        let told = "==1== Events    : Ir\n==1== Collected : 12345\n==1== \n";
+        assert_eq!(number_after(told, "Collected : "), Some(12345.0));
+        assert_eq!(number_after("spawn_join , 1 workers: 400 operations", " workers: "), Some(400.0));
+        assert_eq!(number_after(told, "nothing"), None);
+    }
+}
