@@ -194,10 +194,10 @@ impl<const N: usize> Owner<'_, N> {
             }
             return;
         }
+        let take_hot = self.rand.one_in(4);
         // SAFETY: this thread owns the ring that it steals into, and the other is not that one.
-        if let Steal::Taken { first, more } =
-            unsafe { rings[victim].steal_into(&rings[own], self.rand.one_in(4)) }
-        {
+        let stolen = unsafe { rings[victim].steal_into(&rings[own], take_hot) };
+        if let Steal::Taken { first, more } = stolen {
             self.has_stolen(victim, 1 + more);
             self.hand.push(first.leaves());
         }
