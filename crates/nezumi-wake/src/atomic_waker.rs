@@ -11,9 +11,10 @@
 //! registrar                              waker
 //! R1 CAS IDLE -> REGISTERING  (acquire)  W1 fetch_or WAKING  (acq-rel)
 //! R2 write the cell                      W2 if it was IDLE: take the cell
-//! R3 CAS REGISTERING -> IDLE  (acq-rel)  W3 fetch_and !WAKING (release)
+//! R3 CAS REGISTERING -> IDLE  (release)  W3 fetch_and !WAKING (release)
 //!    fails if WAKING came: take the
-//!    waker back, go IDLE, wake it
+//!    waker back, swap IDLE (acq-rel),
+//!    wake it
 //! ```
 //!
 //! The cell belongs to whoever moved the state away from IDLE. W1 that finds REGISTERING leaves the bit: R3 fails and
@@ -21,7 +22,8 @@
 //! Every `fetch_or`/CAS is a read-modify-write of one word, so "the event" written before W1 is visible to a registrar
 //! whose R3 (or failed R1) comes after: it may look at its condition and rely on what it sees.
 //!
-//! Tests: `register_then_wake`, `a_panicking_clone_leaves_the_cell_usable`; loom: `no_wake_is_lost`, `two_wakers`.
+//! Tests: `register_then_wake`, `a_panicking_clone_leaves_the_cell_usable`; loom: `no_wake_is_lost`, `two_wakers`,
+//! `registered_again_while_taken`, `who_is_woken_by_his_own_registration_sees_why`.
 
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
@@ -93,15 +95,17 @@ impl AtomicWaker {
                 Err(payload) => panic = Some(payload),
             }
         }
-        // Release: publishes the cell to the Acquire half of `take`'s fetch_or. Acquire on failure: pairs with the
-        // Release half of that fetch_or, so that what the waking side wrote is visible to the task we wake.
-        let woken = match self.state.compare_exchange(REGISTERING, IDLE, Ordering::AcqRel, Ordering::Acquire)
+        // Release: publishes the cell to the Acquire half of `take`'s fetch_or. No Acquire: what it finds is our own REGISTERING,
+        // nobody came; and if somebody did, the swap below acquires.
+        let woken = match self.state.compare_exchange(REGISTERING, IDLE, Ordering::Release, Ordering::Relaxed)
         {
             Ok(_) => None,
             Err(_) => {
                 // WAKING came and left the cell to us.
                 // SAFETY: the state is REGISTERING | WAKING: nobody else touches the cell until we set IDLE.
                 let waker = self.cell.with_mut(|cell| unsafe { (*cell).take() });
+                // Release: gives the cell to whoever comes next. Acquire: pairs with the Release half of `take`'s fetch_or, so that what the
+                // waking sides wrote is visible to the task we wake.
                 self.state.swap(IDLE, Ordering::AcqRel);
                 waker
             }
@@ -189,6 +193,7 @@ mod tests {
 mod models {
     use super::AtomicWaker;
     use loom::future::block_on;
+    use nezumi_prim::cell::UnsafeCell;
     use nezumi_prim::sync::Arc;
     use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
     use std::future::poll_fn;
@@ -224,5 +229,69 @@ mod models {
     #[test]
     fn two_wakers() {
         check(2);
+    }
+
+    /// A waker that counts. The count is of this module's atomics, so that who sees it sees what came before.
+    struct Count(Arc<AtomicUsize>);
+
+    impl std::task::Wake for Count {
+        fn wake(self: std::sync::Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    fn counting(count: &Arc<AtomicUsize>) -> std::task::Waker {
+        std::task::Waker::from(std::sync::Arc::new(Count(count.clone())))
+    }
+
+    /// A task that looks again without having been woken takes over a cell that somebody is just emptying.
+    #[test]
+    fn registered_again_while_taken() {
+        loom::model(|| {
+            let place = Arc::new(AtomicWaker::new());
+            let counts = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
+            place.register(&counting(&counts[0]));
+            let waking = {
+                let place = place.clone();
+                loom::thread::spawn(move || place.wake())
+            };
+            place.register(&counting(&counts[1]));
+            waking.join().unwrap();
+            place.wake();
+            let counts = counts.map(|count| count.load(Ordering::Acquire));
+            assert!(counts == [0, 1] || counts == [1, 1], "the second is woken in any case: {counts:?}");
+        });
+    }
+
+    /// Not an atomic: after a `spin_loop` loom shows the newest value of those, whatever the order.
+    struct Event(UnsafeCell<bool>);
+
+    // SAFETY: loom watches over it.
+    unsafe impl Sync for Event {}
+    // SAFETY: nothing in it belongs to a thread.
+    unsafe impl Send for Event {}
+
+    /// Whether the registration was refused or was met half way: the task that it wakes sees what the waking side wrote.
+    #[test]
+    fn who_is_woken_by_his_own_registration_sees_why() {
+        loom::model(|| {
+            let shared = Arc::new((AtomicWaker::new(), Event(UnsafeCell::new(false))));
+            let count = Arc::new(AtomicUsize::new(0));
+            let waker = counting(&count);
+            let waking = {
+                let shared = shared.clone();
+                loom::thread::spawn(move || {
+                    // SAFETY: written once; who reads it when is what the model is about.
+                    shared.1.0.with_mut(|event| unsafe { *event = true });
+                    shared.0.wake();
+                })
+            };
+            shared.0.register(&waker);
+            if count.load(Ordering::Acquire) > 0 {
+                // SAFETY: as above.
+                assert!(shared.1.0.with(|event| unsafe { *event }));
+            }
+            waking.join().unwrap();
+        });
     }
 }

@@ -1,7 +1,7 @@
 //! Put into each crate that is mutated, as `mutant`: at every site it says what ordering holds, by the environment.
 //!
 //! `NEZUMI_MUTANT` is the number of the mutant that lives in this process. If `NEZUMI_MUTANTS_SEEN` names a file, the numbers of the mutants
-//! whose sites are passed go into it.
+//! whose sites are passed go into it; a program has several of these modules, one of each crate, that share it.
 
 use std::io::Write;
 use std::sync::OnceLock;
@@ -39,7 +39,8 @@ fn note(number: u32) {
     static SEEN: [AtomicBool; 1024] = [const { AtomicBool::new(false) }; 1024];
     let file = FILE.get_or_init(|| {
         std::env::var_os("NEZUMI_MUTANTS_SEEN")
-            .map(|path| std::fs::File::create(path).expect("the file of what is seen"))
+            .map(|path| std::fs::OpenOptions::new().create(true).append(true).open(path))
+            .map(|file| file.expect("the file of what is seen"))
     });
     if let Some(mut file) = file.as_ref()
         && !SEEN[number as usize].swap(true, Ordering::Relaxed)

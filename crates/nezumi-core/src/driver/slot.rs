@@ -87,10 +87,10 @@ impl Slot {
         Word(self.word.load(Ordering::Acquire))
     }
 
-    /// Applies a pure transition. Returns the word before.
+    /// Applies a pure transition, for those who hold the registration. Returns the word before.
     fn change(&self, f: impl Fn(Word) -> Word) -> Word {
-        // AcqRel: each change takes part in the orders of the module header.
-        match self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| Some(f(Word(word)).0)) {
+        // Release: F2 of the module header. Nothing is acquired: what they do next does not rest on what was found here.
+        match self.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| Some(f(Word(word)).0)) {
             Ok(before) | Err(before) => Word(before),
         }
     }

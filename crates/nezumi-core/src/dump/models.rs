@@ -178,3 +178,22 @@ fn a_look_may_wake_a_task_that_ends() {
         assert_eq!(list.alive.load(Ordering::Relaxed), 0, "a task leaked");
     });
 }
+
+/// Who looks while a task is spawned sees all of it or nothing, whether the registry grows for it or has a slot.
+#[test]
+fn a_task_is_seen_whole_or_not_at_all() {
+    for before in 0..2 {
+        loom::model(move || {
+            let list = list(true);
+            (0..before).for_each(|_| drop(spawn(&list, async {})));
+            let looker = {
+                let list = list.clone();
+                thread::spawn(move || drop(look(&list, false)))
+            };
+            drop(spawn(&list, async {}));
+            looker.join().unwrap();
+            run_all(&list);
+            assert_eq!(list.alive.load(Ordering::Relaxed), 0, "a task leaked");
+        });
+    }
+}

@@ -62,8 +62,8 @@ impl Bed {
 
     /// Whether sleep is allowed; a wake that came before is taken instead.
     fn lie_down(&self, how: u32) -> bool {
-        // Acquire on failure: pairs with the AcqRel in `wake`; what the waking side wrote is visible.
-        if self.state.compare_exchange(AWAKE, how, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+        // Relaxed: it publishes nothing but the way to wake us, and a wake that came before is acquired by `get_up`.
+        if self.state.compare_exchange(AWAKE, how, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             return true;
         }
         self.get_up();
@@ -71,14 +71,14 @@ impl Bed {
     }
 
     fn get_up(&self) {
-        // Acquire: as in `lie_down`.
-        self.state.swap(AWAKE, Ordering::AcqRel);
+        // Acquire: pairs with the Release in `wake`; what the waking sides wrote is visible, also of those who found it woken already.
+        self.state.swap(AWAKE, Ordering::Acquire);
     }
 
     /// Ends the sleep, or the next one.
     pub(crate) fn wake(&self, driver: Option<&driver::Handle>) {
-        // AcqRel: publishes what the caller did to the sleeper.
-        match self.state.swap(WOKEN, Ordering::AcqRel) {
+        // Release: publishes what the caller did to the sleeper.
+        match self.state.swap(WOKEN, Ordering::Release) {
             ON_PARKER => self.parker.unpark(),
             IN_DRIVER => {
                 if let Some(driver) = driver {

@@ -22,8 +22,8 @@
 //! waker that took the token but found nobody to wake gives it back and looks at the bits again: a push that trusted the token in
 //! between is thereby covered. Under loom, which takes SeqCst accesses for AcqRel, a `fence(SeqCst)` stands at each step.
 //!
-//! Tests: the models `push_races_last_sleeper_of_1`, `push_races_last_sleeper_of_2`, `push_races_last_sleeper_of_3` and
-//! `a_token_without_a_sleeper_is_given_back`.
+//! Tests: the models `push_races_last_sleeper_of_1`, `push_races_last_sleeper_of_2`, `push_races_last_sleeper_of_3`,
+//! `a_token_without_a_sleeper_is_given_back` and `what_is_for_one_worker_is_seen_by_it_or_wakes_it`.
 
 use nezumi_prim::CachePadded;
 use nezumi_prim::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

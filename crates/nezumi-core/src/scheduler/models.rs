@@ -246,6 +246,14 @@ fn a_spare_that_leaves_takes_nothing_with_it() {
     });
 }
 
+/// Touches what only the owner of a spare's shard may touch.
+fn own(owned: &UnsafeCell<i32>) {
+    owned.with_mut(|owned| {
+        // SAFETY: loom checks that it is this thread's alone.
+        unsafe { *owned += 1 };
+    });
+}
+
 /// The watch sends a spare away and then wants it back. Either the spare stays, or it leaves, and its shard can be had again only when it is
 /// done with it.
 #[test]
@@ -254,12 +262,6 @@ fn a_spare_is_called_back_or_gone() {
         let spares = Arc::new(Spares::new(1));
         // What only the owner of the spare's shard touches.
         let owned = Arc::new(UnsafeCell::new(0));
-        let own = |owned: &UnsafeCell<i32>| {
-            owned.with_mut(|owned| {
-                // SAFETY: loom checks that it is this thread's alone.
-                unsafe { *owned += 1 };
-            });
-        };
         let spare = spares.begin(0, 1).unwrap();
         assert_eq!(spares.send_away(), Some(spare));
         let thread = {
@@ -280,5 +282,55 @@ fn a_spare_is_called_back_or_gone() {
             own(&owned);
         }
         assert_ne!(thread.join().unwrap(), called_back);
+    });
+}
+
+/// Who ends the runtime ends the shards of dormant spares as well: the last owner of such a one is done with it.
+#[test]
+fn a_dormant_spare_has_left_its_shard() {
+    loom::model(|| {
+        let spares = Arc::new(Spares::new(1));
+        let owned = Arc::new(UnsafeCell::new(0));
+        let spare = spares.begin(0, 1).unwrap();
+        assert_eq!(spares.send_away(), Some(spare));
+        let thread = {
+            let (spares, owned) = (spares.clone(), owned.clone());
+            thread::spawn(move || {
+                own(&owned);
+                assert!(spares.leave(spare));
+                own(&owned);
+                spares.is_gone(spare);
+            })
+        };
+        // Loom does not find by itself that the other may go first, as it reads the word before it writes it.
+        thread::yield_now();
+        if spares.is_dormant(spare) {
+            own(&owned);
+        }
+        thread.join().unwrap();
+    });
+}
+
+/// What is for one certain worker, as a timer of its own, is seen in its last look, or whoever brings it sees that it sleeps.
+#[test]
+fn what_is_for_one_worker_is_seen_by_it_or_wakes_it() {
+    loom::model(|| {
+        let model = Model::new(1, 0);
+        let due = Arc::new(AtomicBool::new(false));
+        let worker = {
+            let (model, due) = (model.clone(), due.clone());
+            thread::spawn(move || {
+                model.idle.fall_asleep(0, false);
+                if !due.load(Ordering::Relaxed) {
+                    model.beds[0].sleep_on_parker(None);
+                }
+                assert!(!model.idle.wake_up(0), "it was not claimed");
+            })
+        };
+        due.store(true, Ordering::Relaxed);
+        if model.idle.is_sleeping(0) {
+            model.beds[0].wake(None);
+        }
+        worker.join().unwrap();
     });
 }

@@ -17,7 +17,8 @@
 //! `DORMANT`, which the last owner writes when it is done with the shard. A spare that leaves has emptied its queues into those
 //! that all share before it is seen to be gone.
 //!
-//! Tests: the models `a_spare_that_leaves_takes_nothing_with_it` and `a_spare_is_called_back_or_gone`; `tests/it/spares.rs`.
+//! Tests: the models `a_spare_that_leaves_takes_nothing_with_it`, `a_spare_is_called_back_or_gone` and `a_dormant_spare_has_left_its_shard`;
+//! `tests/it/spares.rs`.
 
 use nezumi_prim::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 

@@ -367,3 +367,34 @@ fn a_join_waker_is_changed_while_the_task_ends() {
         });
     }
 }
+
+/// The usual end of a handle, with nothing to drop and nobody to wake, comes before the task is freed elsewhere.
+#[test]
+fn a_handle_is_dropped_at_once_and_the_task_runs_elsewhere() {
+    loom::model(|| {
+        let list = list();
+        let join = spawn(&list, async {});
+        let runner = {
+            let list = list.clone();
+            thread::spawn(move || run_all(&list))
+        };
+        drop(join);
+        runner.join().unwrap();
+        check_all_freed(&list);
+    });
+}
+
+/// Two hold a task that is complete. Whoever lets go last frees it, after all that the other did to it.
+#[test]
+fn the_last_of_two_frees_a_complete_task() {
+    loom::model(|| {
+        let list = list();
+        let join = spawn(&list, async { 7 });
+        run_all(&list);
+        let abort = join.abort_handle();
+        let other = thread::spawn(move || drop(abort));
+        drop(join);
+        other.join().unwrap();
+        check_all_freed(&list);
+    });
+}

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! Tests: `slots_are_reused_and_chunks_grow`, `what_others_free_comes_back_to_the_owner`, `closed_refuses`; the models
-//! `remove_races_shutdown` and `remote_frees_race_insert`.
+//! `remove_races_shutdown` and `remote_frees_race_insert`; of `look`, `a_task_is_seen_whole_or_not_at_all` in `dump`.
 
 use super::{Header, TaskRef};
 use nezumi_prim::CachePadded;
@@ -103,8 +103,8 @@ impl Registry {
 
     fn slot(&self, index: u32) -> &AtomicPtr<Header> {
         let (chunk, offset) = locate(index);
-        // Acquire: pairs with the Release in `grow`. A thread that was given the index by way of a task has seen it already.
-        let chunk = self.chunks[chunk].load(Ordering::Acquire);
+        // Relaxed: who asks is the owner, or was given the index by way of a task, which the owner put there after the chunk.
+        let chunk = self.chunks[chunk].load(Ordering::Relaxed);
         debug_assert!(!chunk.is_null());
         // SAFETY: an index is handed out only once its chunk stands, with `chunk_len` slots; chunks live as long as we do.
         unsafe { &(*chunk.add(offset)).0 }
@@ -157,7 +157,7 @@ impl Registry {
         let (first, len) = (owner.len, chunk_len(chunk) as u32);
         let slots: Box<[Slot]> =
             (first + 1..first + len).chain([NONE]).map(|next| Slot(AtomicPtr::new(link_to(next)))).collect();
-        // Release: pairs with the Acquire in `slot`.
+        // Release: pairs with the Acquire in `look`.
         self.chunks[chunk].store(Box::into_raw(slots).cast(), Ordering::Release);
         owner.len += len;
         owner.free = first;
@@ -189,8 +189,8 @@ impl Registry {
             });
             return true;
         }
-        // Acquire/Relaxed: the winner of the race with shutdown takes the reference; nothing else travels with it.
-        if slot.compare_exchange(content, link_to(0), Ordering::Acquire, Ordering::Relaxed).is_err() {
+        // Relaxed: the winner of the race with shutdown takes the reference; nothing else travels with it.
+        if slot.compare_exchange(content, link_to(0), Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return false;
         }
         self.push_remote(index, slot);

@@ -35,7 +35,12 @@ const JOIN_WAKER_CHANGED: usize = 1 << 6;
 const REF_ONE: usize = 1 << 7;
 
 /// The state of one task.
-pub(crate) struct State(AtomicUsize);
+pub(crate) struct State {
+    word: AtomicUsize,
+    /// Loom does not see that memory is freed. This it sees read by all who touch the state, and written at the end.
+    #[cfg(nezumi_loom)]
+    freed: nezumi_prim::cell::UnsafeCell<()>,
+}
 
 /// What the state was at one moment.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -247,12 +252,23 @@ impl Snapshot {
 impl State {
     /// A task that is about to be submitted: held by its runnable, its join handle and `others`.
     pub(crate) fn new(others: usize) -> Self {
-        Self(AtomicUsize::new(NOTIFIED | JOIN_INTEREST | ((2 + others) * REF_ONE)))
+        Self {
+            word: AtomicUsize::new(NOTIFIED | JOIN_INTEREST | ((2 + others) * REF_ONE)),
+            #[cfg(nezumi_loom)]
+            freed: nezumi_prim::cell::UnsafeCell::new(()),
+        }
+    }
+
+    #[inline(always)]
+    fn word(&self) -> &AtomicUsize {
+        #[cfg(nezumi_loom)]
+        self.freed.with(|_| ());
+        &self.word
     }
 
     /// What the state is now. Acquire: who sees COMPLETE sees the output.
     pub(crate) fn load(&self) -> Snapshot {
-        Snapshot(self.0.load(Ordering::Acquire))
+        Snapshot(self.word().load(Ordering::Acquire))
     }
 
     /// Moves the state along `transition`, always by a read-modify-write, also where nothing changes.
@@ -261,10 +277,10 @@ impl State {
     /// the others published.
     #[inline(always)]
     fn apply<A>(&self, transition: impl Fn(Snapshot) -> (Snapshot, A)) -> A {
-        let mut now = Snapshot(self.0.load(Ordering::Relaxed));
+        let mut now = Snapshot(self.word().load(Ordering::Relaxed));
         loop {
             let (next, action) = transition(now);
-            match self.0.compare_exchange_weak(now.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.word().compare_exchange_weak(now.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return action,
                 Err(actual) => now = Snapshot(actual),
             }
@@ -305,7 +321,7 @@ impl State {
     #[inline]
     pub(crate) fn complete(&self) -> Snapshot {
         // AcqRel: publishes the output to the join handle; sees the waker that the handle published.
-        let before = Snapshot(self.0.fetch_xor(RUNNING | COMPLETE, Ordering::AcqRel));
+        let before = Snapshot(self.word().fetch_xor(RUNNING | COMPLETE, Ordering::AcqRel));
         debug_assert!(before.is_running() && !before.is_complete());
         Snapshot(before.0 ^ (RUNNING | COMPLETE))
     }
@@ -316,7 +332,7 @@ impl State {
         let fresh = NOTIFIED | JOIN_INTEREST | ((2 + others) * REF_ONE);
         let next = (fresh - REF_ONE) & !JOIN_INTEREST;
         // Release: the handle is done with the task.
-        self.0.compare_exchange(fresh, next, Ordering::Release, Ordering::Relaxed).is_ok()
+        self.word().compare_exchange(fresh, next, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     /// Gives up the interest in the output of a complete task together with the handle's reference: one read-modify-write. Whether it was the
@@ -325,7 +341,7 @@ impl State {
     #[must_use]
     pub(crate) fn drop_join_of_complete(&self) -> bool {
         // AcqRel: as in `drop_refs`. The bit is set, and only the handle clears it, so that the subtraction borrows nothing.
-        let before = Snapshot(self.0.fetch_sub(REF_ONE + JOIN_INTEREST, Ordering::AcqRel));
+        let before = Snapshot(self.word().fetch_sub(REF_ONE + JOIN_INTEREST, Ordering::AcqRel));
         debug_assert!(before.has(JOIN_INTEREST) && before.has(COMPLETE));
         before.refs() == 1
     }
@@ -345,7 +361,7 @@ impl State {
         }
         let next = Snapshot(((now.0 ^ (RUNNING | COMPLETE)) & !JOIN_WAKER) - refs * REF_ONE);
         // AcqRel: as in `complete` and `drop_refs`.
-        match self.0.compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
+        match self.word().compare_exchange(now.0, next.0, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) if now.has(JOIN_WAKER) => OnEnd::Wake,
             Ok(_) if next.is_unreferenced() => OnEnd::Dealloc,
             Ok(_) => OnEnd::Done,
@@ -372,7 +388,9 @@ impl State {
         let mut now = self.load();
         while !now.is_complete() {
             let next = next(now);
-            match self.0.compare_exchange_weak(now.0, next.0, Ordering::AcqRel, Ordering::Acquire) {
+            // Release: publishes the waker. Nothing is acquired with it: as long as the task is not complete nobody else writes the field.
+            // Acquire on failure: as in `load`.
+            match self.word().compare_exchange_weak(now.0, next.0, Ordering::Release, Ordering::Acquire) {
                 Ok(_) => return Ok(()),
                 Err(actual) => now = Snapshot(actual),
             }
@@ -383,7 +401,7 @@ impl State {
     #[inline]
     pub(crate) fn add_ref(&self) {
         // Relaxed: a new reference is made from one that exists.
-        let before = self.0.fetch_add(REF_ONE, Ordering::Relaxed);
+        let before = self.word().fetch_add(REF_ONE, Ordering::Relaxed);
         if before > isize::MAX as usize {
             std::process::abort();
         }
@@ -394,7 +412,7 @@ impl State {
     #[must_use]
     pub(crate) fn drop_refs(&self, count: usize) -> bool {
         // AcqRel: all that any holder did to the task happens before it is freed.
-        let before = Snapshot(self.0.fetch_sub(count * REF_ONE, Ordering::AcqRel));
+        let before = Snapshot(self.word().fetch_sub(count * REF_ONE, Ordering::AcqRel));
         debug_assert!(before.refs() >= count);
         before.refs() == count
     }
@@ -414,6 +432,13 @@ impl fmt::Debug for Snapshot {
         let mut list = f.debug_list();
         list.entries(names.iter().filter(|(bit, _)| self.has(*bit)).map(|(_, name)| name));
         list.entry(&format_args!("refs={}", self.refs())).finish()
+    }
+}
+
+#[cfg(nezumi_loom)]
+impl Drop for State {
+    fn drop(&mut self) {
+        self.freed.with_mut(|_| ());
     }
 }
 

@@ -37,8 +37,7 @@ pin_project! {
     impl PinnedDrop for Entry {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
-            // Acquire: whoever ended the wait is done with the node.
-            let state = this.node.state.load(Ordering::Acquire);
+            let state = this.node.state();
             if (state == NOTED && !forget(this.home, &this.node)) || is_pending(state) {
                 // SAFETY: we own the node, and `home` is the one it was armed with.
                 unsafe { this.home.timers().cancel(NonNull::from(&*this.node)) };
@@ -73,7 +72,7 @@ impl Entry {
     /// Whether the wait has ended. An entry that was neither polled nor reset has not begun to wait.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
-        match self.node.state.load(Ordering::Acquire) {
+        match self.node.state() {
             FIRED | CLOSED => true,
             // The wheel does not know of it yet, but the clock does.
             UNARMED | NOTED => {
@@ -112,8 +111,7 @@ impl Entry {
         let this = self.project();
         let node = NonNull::from(&*this.node);
         loop {
-            // Acquire: pairs with the Release of whoever ended the wait, after which the node is ours again.
-            match this.node.state.load(Ordering::Acquire) {
+            match this.node.state() {
                 FIRED => return Poll::Ready(Ok(())),
                 CLOSED => return Poll::Ready(Err(ShutDown)),
                 IDLE | UNARMED => ready!(arm(this.home, node, *this.deadline, cx, may_wait)),
@@ -139,7 +137,7 @@ impl Entry {
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
         let this = self.project();
         *this.deadline = deadline;
-        let state = this.node.state.load(Ordering::Acquire);
+        let state = this.node.state();
         if state == NOTED || is_pending(state) {
             let deadline_ms = this.home.clock().deadline_ms(deadline);
             if (state == NOTED && change(this.home, &this.node, deadline_ms))

@@ -68,7 +68,7 @@ impl Timer {
     }
 
     fn state(&self) -> u64 {
-        self.node().state.load(Ordering::Acquire)
+        self.node().state()
     }
 }
 
@@ -385,7 +385,7 @@ fn noted_here_polled_there() {
             // With the same waker, so that it does not matter who arms it.
             // SAFETY: the node is ours.
             unsafe {
-                if timer.timers.renote(timer.node, None) {
+                if timer.state() == NOTED && timer.timers.renote(timer.node, None) {
                     let _ = timer.timers.arm(timer.node, 10, waker);
                 } else {
                     assert!(timer.timers.renew(timer.node, waker));

@@ -111,6 +111,14 @@ impl Node {
         }
     }
 
+    /// What has become of it, for its owner, without the lock.
+    #[inline]
+    pub(super) fn state(&self) -> u64 {
+        // Acquire: pairs with the Release of whoever armed it or ended the wait; the waker is visible, and if it is not pending the rest
+        // of the node is the owner's again.
+        self.state.load(Ordering::Acquire)
+    }
+
     /// The deadline of a pending node; the owner may raise it at any time.
     #[inline]
     pub(super) fn deadline_ms(&self) -> u64 {

@@ -2,6 +2,7 @@
 
 use super::channel;
 use super::error::{RecvError, TryRecvError};
+use crate::modelling::Cargo;
 use loom::future::block_on;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
@@ -248,4 +249,82 @@ fn who_finds_the_channel_empty_sees_what_its_readers_did() {
         assert!(!tx.is_empty() || did.load(Ordering::Relaxed));
         thread.join().unwrap();
     });
+}
+
+/// Whichever end asks: who is told of fewer senders sees what the one did that is gone.
+#[test]
+fn who_counts_the_senders_sees_what_the_gone_did() {
+    for ask in 0..6 {
+        loom::model(move || {
+            let (tx, rx) = channel::<u8>(1);
+            let (other, weak, did) = (tx.clone(), tx.downgrade(), Arc::new(Cargo::new()));
+            let other_weak = weak.clone();
+            let thread = {
+                let did = did.clone();
+                thread::spawn(move || {
+                    did.write();
+                    drop((other, other_weak));
+                })
+            };
+            // Loom does not find by itself that the other may go first, as it reads the word before it writes it.
+            thread::yield_now();
+            let count = match ask {
+                0 => tx.strong_count(),
+                1 => weak.strong_count(),
+                2 => rx.sender_strong_count(),
+                3 => tx.weak_count(),
+                4 => weak.weak_count(),
+                _ => rx.sender_weak_count(),
+            };
+            if count == 1 {
+                did.look();
+            }
+            thread.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn the_end_comes_after_what_every_sender_did() {
+    loom::model(|| {
+        let (tx, mut rx) = channel::<u8>(1);
+        let did = Arc::new([Cargo::new(), Cargo::new()]);
+        let threads = [(0, tx.clone()), (1, tx)].map(|(me, tx)| {
+            let did = did.clone();
+            thread::spawn(move || {
+                did[me].write();
+                drop(tx);
+            })
+        });
+        assert_eq!(block_on(rx.recv()), Err(RecvError::Closed));
+        did.iter().for_each(Cargo::look);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn who_cannot_upgrade_sees_what_the_last_sender_did() {
+    for turn in [false, true] {
+        loom::model(move || {
+            let (tx, rx) = channel::<u8>(1);
+            let (weak, did) = (tx.downgrade(), Arc::new(Cargo::new()));
+            let thread = {
+                let did = did.clone();
+                thread::spawn(move || {
+                    did.write();
+                    drop(tx);
+                })
+            };
+            if turn {
+                thread::yield_now();
+            }
+            if weak.upgrade().is_none() {
+                did.look();
+            }
+            thread.join().unwrap();
+            drop(rx);
+        });
+    }
 }

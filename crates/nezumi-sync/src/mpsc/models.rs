@@ -3,6 +3,7 @@
 
 use super::error::TryRecvError;
 use super::{channel, unbounded_channel};
+use crate::modelling::Cargo;
 use loom::future::block_on;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
@@ -271,5 +272,82 @@ struct Count(AtomicUsize);
 impl Wake for Count {
     fn wake(self: StdArc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_end_comes_after_what_every_sender_did() {
+    loom::model(|| {
+        let (tx, mut rx) = unbounded_channel::<u8>();
+        let did = Arc::new([Cargo::new(), Cargo::new()]);
+        let threads = [(0, tx.clone()), (1, tx)].map(|(me, tx)| {
+            let did = did.clone();
+            thread::spawn(move || {
+                did[me].write();
+                drop(tx);
+            })
+        });
+        assert_eq!(block_on(rx.recv()), None);
+        did.iter().for_each(Cargo::look);
+        for thread in threads {
+            thread.join().unwrap();
+        }
+    });
+}
+
+/// By the count, or by a weak sender that finds none.
+#[test]
+fn who_finds_no_sender_sees_what_the_last_did() {
+    for ask in 0..2 {
+        for turn in [false, true] {
+            loom::model(move || {
+                let (tx, rx) = unbounded_channel::<u8>();
+                let (weak, did) = (tx.downgrade(), Arc::new(Cargo::new()));
+                let thread = {
+                    let did = did.clone();
+                    thread::spawn(move || {
+                        did.write();
+                        drop(tx);
+                    })
+                };
+                if turn {
+                    thread::yield_now();
+                }
+                let is_alone = if ask == 0 { rx.is_closed() } else { weak.upgrade().is_none() };
+                if is_alone {
+                    did.look();
+                }
+                thread.join().unwrap();
+            });
+        }
+    }
+}
+
+/// What a receiver did before it closed the channel is seen by whoever is refused, or asks.
+#[test]
+fn who_finds_it_closed_sees_what_the_receiver_did() {
+    for ask in 0..2 {
+        for turn in [false, true] {
+            loom::model(move || {
+                let (tx, mut rx) = unbounded_channel();
+                let did = Arc::new(Cargo::new());
+                let thread = {
+                    let did = did.clone();
+                    thread::spawn(move || {
+                        did.write();
+                        rx.close();
+                        rx
+                    })
+                };
+                if turn {
+                    thread::yield_now();
+                }
+                let is_closed = if ask == 0 { tx.is_closed() } else { tx.send(1).is_err() };
+                if is_closed {
+                    did.look();
+                }
+                drop(thread.join().unwrap());
+            });
+        }
     }
 }

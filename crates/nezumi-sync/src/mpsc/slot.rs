@@ -170,7 +170,8 @@ impl<T> Slot<T> {
         let mut fresh = None;
         let mut stale = None;
         loop {
-            match self.state.load(Ordering::Acquire) {
+            // Relaxed: EMPTY and WAITING are the receiver's own; whatever else it is, the caller looks again.
+            match self.state.load(Ordering::Relaxed) {
                 EMPTY => {
                     // To clone is to run the user's code: the bed is ours and empty, so it may do what it likes.
                     // SAFETY: EMPTY: the bed is the receiver's.

@@ -1,7 +1,9 @@
 //! Loom: every order of changing, waiting and going away.
 
 use super::channel;
+use crate::modelling::Cargo;
 use loom::future::block_on;
+use nezumi_prim::sync::Arc;
 use nezumi_prim::thread;
 use std::future::Future;
 use std::pin::pin;
@@ -92,4 +94,82 @@ fn the_last_receiver_ends_the_senders_wait() {
         a.join().unwrap();
         b.join().unwrap();
     });
+}
+
+#[test]
+fn the_end_comes_after_what_every_sender_did() {
+    for turn in [false, true] {
+        loom::model(move || {
+            let (tx, rx) = channel(0);
+            let did = Arc::new([Cargo::new(), Cargo::new()]);
+            let threads = [(0, tx.clone()), (1, tx)].map(|(me, tx)| {
+                let did = did.clone();
+                thread::spawn(move || {
+                    did[me].write();
+                    drop(tx);
+                })
+            });
+            if turn {
+                thread::yield_now();
+            }
+            if rx.has_changed().is_err() {
+                did.iter().for_each(Cargo::look);
+            }
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn who_sees_a_change_sees_what_its_sender_did() {
+    for turn in [false, true] {
+        loom::model(move || {
+            let (tx, rx) = channel(0);
+            let did = Arc::new(Cargo::new());
+            let thread = {
+                let did = did.clone();
+                thread::spawn(move || {
+                    did.write();
+                    tx.send(1).unwrap();
+                    tx
+                })
+            };
+            if turn {
+                thread::yield_now();
+            }
+            // By the version alone: the value's lock would order it as well.
+            if rx.has_changed().unwrap() {
+                did.look();
+            }
+            drop(thread.join().unwrap());
+        });
+    }
+}
+
+#[test]
+fn who_finds_no_receiver_sees_what_all_did() {
+    for turn in [false, true] {
+        loom::model(move || {
+            let (tx, rx) = channel(0);
+            let did = Arc::new([Cargo::new(), Cargo::new()]);
+            let threads = [(0, rx.clone()), (1, rx)].map(|(me, rx)| {
+                let did = did.clone();
+                thread::spawn(move || {
+                    did[me].write();
+                    drop(rx);
+                })
+            });
+            if turn {
+                thread::yield_now();
+            }
+            if tx.receiver_count() == 0 {
+                did.iter().for_each(Cargo::look);
+            }
+            for thread in threads {
+                thread.join().unwrap();
+            }
+        });
+    }
 }

@@ -130,7 +130,8 @@ impl Timers {
         // SAFETY: the caller owns it.
         let node = unsafe { node.as_ref() };
         let _inner = self.lock();
-        let noted = node.state.load(Ordering::Acquire) == NOTED;
+        // Relaxed, here and below: whoever but the owner writes it holds this lock.
+        let noted = node.state.load(Ordering::Relaxed) == NOTED;
         if noted {
             // SAFETY: the notebook stands until its notes have been taken up, which needs the lock.
             let note = unsafe { &*node.note.get() };
@@ -161,7 +162,7 @@ impl Timers {
         // Cloned before the lock is taken, and dropped after it is released.
         let mut waker = Some(waker.clone());
         let inner = self.lock();
-        let pending = is_pending(node.state.load(Ordering::Acquire));
+        let pending = is_pending(node.state.load(Ordering::Relaxed));
         if pending {
             // SAFETY: the owner, pending, under the lock.
             waker = unsafe { node.swap_waker(waker) };
@@ -181,7 +182,7 @@ impl Timers {
         let mut inner = self.lock();
         // SAFETY: the caller owns the node. If it is pending under the lock, it is in our wheel, and its waker is in its place.
         unsafe {
-            if is_pending(node.as_ref().state.load(Ordering::Acquire)) {
+            if is_pending(node.as_ref().state.load(Ordering::Relaxed)) {
                 inner.wheel.remove(node);
                 inner.stale = true;
                 waker = node.as_ref().swap_waker(None);
@@ -203,7 +204,7 @@ impl Timers {
         // SAFETY: as in `cancel`. The node goes back into the wheel before the lock is released, or is not pending any more.
         unsafe {
             let state = &node.as_ref().state;
-            match state.load(Ordering::Acquire) {
+            match state.load(Ordering::Relaxed) {
                 CLOSED => return Armed::Closed,
                 pending if is_pending(pending) => {}
                 _ => return Armed::Due,
