@@ -83,9 +83,10 @@ fn a_storm_ends_and_its_last_signal_is_heard() {
 fn what_cannot_be_handled_is_refused() {
     let [rt, _] = runtimes();
     rt.block_on(async {
-        for number in [libc::SIGKILL, libc::SIGSTOP, libc::SIGSEGV, -1, 1000] {
+        for number in [libc::SIGKILL, libc::SIGSTOP, libc::SIGSEGV, -1, 0, 65, 1000] {
             let error = signal(SignalKind::from_raw(number)).unwrap_err();
-            let phrase = if number == 1000 { "signal too large" } else { "Refusing to register signal" };
+            let phrase = if number >= 65 { "signal too large" } else { "Refusing to register signal" };
+            assert_eq!(error.kind(), std::io::ErrorKind::Other);
             let text = error.to_string();
             assert!(text.starts_with(phrase) && text.contains(&number.to_string()), "{error}");
         }

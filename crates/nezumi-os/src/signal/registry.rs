@@ -136,15 +136,24 @@ impl Registry {
     }
 }
 
+/// The number of the last signal that there is.
+fn largest() -> libc::c_int {
+    let wires = SIGNALS as libc::c_int - 1;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    return libc::SIGRTMAX().min(wires);
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    wires
+}
+
 impl Listener {
     /// Listens to `signal`, by way of the driver of `runtime`.
     pub(crate) fn new(signal: libc::c_int, runtime: &Handle) -> io::Result<Self> {
         let refuses =
             |why: &str| Err(io::Error::other(format!("Refusing to register signal {signal}: {why}")));
-        if signal < 0 {
+        if signal <= 0 {
             return refuses("there is no such signal");
         }
-        if signal as usize >= SIGNALS {
+        if signal > largest() {
             return Err(io::Error::other(format!("signal too large: there is no signal {signal}")));
         }
         if signal_hook_registry::FORBIDDEN.contains(&signal) {
