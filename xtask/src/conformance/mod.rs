@@ -54,6 +54,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         report.print();
         reports.push(report);
     }
+    let total: usize = reports.iter().map(report::Report::total).sum();
+    ensure!(total > 0, "no test was run: no suite, file or test has this name");
     if let Some(file) = &options.json {
         let text = match &reports[..] {
             [one] => serde_json::to_string_pretty(one)?,

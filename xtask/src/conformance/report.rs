@@ -25,6 +25,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
+    /// How many tests were run.
+    pub(crate) fn total(&self) -> usize {
+        self.total
+    }
+
     /// `partial`: not all of the suite was run, so what is missing says nothing.
     pub(crate) fn new(suite: &str, outcome: Outcome, expected: &Expected, partial: bool) -> Self {
         let mut report = Self {
