@@ -10,10 +10,13 @@ use nezumi::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
 use std::collections::VecDeque;
 use std::task::Poll;
 
+/// The number that waits, and its send.
+type Waiting = (u32, Polled<Result<(), SendError<u32>>>);
+
 struct Program {
     senders: Vec<Sender<u32>>,
     receiver: Receiver<u32>,
-    waiting: Vec<(u32, Polled<Result<(), SendError<u32>>>)>,
+    waiting: Vec<Waiting>,
     permits: Vec<OwnedPermit<u32>>,
     model: VecDeque<u32>,
     capacity: usize,

@@ -206,35 +206,35 @@ fn is_file(fd: c_int) -> bool {
     }
 }
 
-/// How much of `count` bytes goes this time.
-fn piece(count: usize) -> usize {
-    count.min(1 + (random() % 100) as usize)
+/// How many of `count` bytes go this time, or the result of a call that fails.
+fn share(fd: c_int, count: usize) -> Result<usize, isize> {
+    if !is_file(fd) {
+        return Ok(count);
+    }
+    match hit(Call::FileIo) {
+        Some(errno) => Err(failed(errno) as isize),
+        None => Ok(count.min(1 + (random() % 100) as usize)),
+    }
 }
 
 // SAFETY: the name is meant; the arguments and the result are those of the C library's function.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn read(fd: c_int, bytes: *mut c_void, mut count: usize) -> isize {
-    if is_file(fd) {
-        if let Some(errno) = hit(Call::FileIo) {
-            return failed(errno) as isize;
-        }
-        count = piece(count);
+unsafe extern "C" fn read(fd: c_int, bytes: *mut c_void, count: usize) -> isize {
+    match share(fd, count) {
+        // SAFETY: the caller's promise, for no more than it said.
+        Ok(count) => unsafe { libc::syscall(libc::SYS_read, fd, bytes, count) as isize },
+        Err(result) => result,
     }
-    // SAFETY: the caller's promise.
-    unsafe { libc::syscall(libc::SYS_read, fd, bytes, count) as isize }
 }
 
 // SAFETY: the name is meant; the arguments and the result are those of the C library's function.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, mut count: usize) -> isize {
-    if is_file(fd) {
-        if let Some(errno) = hit(Call::FileIo) {
-            return failed(errno) as isize;
-        }
-        count = piece(count);
+unsafe extern "C" fn write(fd: c_int, bytes: *const c_void, count: usize) -> isize {
+    match share(fd, count) {
+        // SAFETY: the caller's promise, for no more than it said.
+        Ok(count) => unsafe { libc::syscall(libc::SYS_write, fd, bytes, count) as isize },
+        Err(result) => result,
     }
-    // SAFETY: the caller's promise.
-    unsafe { libc::syscall(libc::SYS_write, fd, bytes, count) as isize }
 }
 
 /// The most that the clock steps back.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// The directory of the root manifest.
@@ -89,18 +89,28 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<Duration> {
     eprintln!("$ {}", shown(command));
     let start = Instant::now();
+    match status_within(limit, command)? {
+        Some(status) => ensure!(status.success(), "failed ({status}): {}", shown(command)),
+        None => bail!("not done after {} s: {}", limit.as_secs(), shown(command)),
+    }
+    Ok(start.elapsed())
+}
+
+/// How the command ended, or `None` if it took longer than `limit` and was ended.
+pub(crate) fn status_within(limit: Duration, command: &mut Command) -> Result<Option<ExitStatus>> {
+    let start = Instant::now();
     let mut child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
     loop {
         if let Some(status) = child.try_wait()? {
-            ensure!(status.success(), "failed ({status}): {}", shown(command));
-            return Ok(start.elapsed());
+            return Ok(Some(status));
         }
         if start.elapsed() > limit {
             kill_tree(child.id());
             child.wait()?;
-            bail!("not done after {} s: {}", limit.as_secs(), shown(command));
+            return Ok(None);
         }
-        std::thread::sleep(Duration::from_millis(50));
+        // There is no portable wait with a limit.
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the models share.
 
 use nezumi_prim::cell::UnsafeCell;
+use nezumi_prim::sync::Arc;
+use nezumi_prim::thread::{self, JoinHandle};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -32,5 +34,37 @@ impl Cargo {
     pub(crate) fn look(&self) {
         // SAFETY: the model says that it was written before.
         assert!(self.0.with(|cargo| unsafe { *cargo }));
+    }
+}
+
+/// Handles that are dropped by a thread each, which writes its cargo before.
+pub(crate) struct Dropped<const N: usize> {
+    did: Arc<[Cargo; N]>,
+    threads: [JoinHandle<()>; N],
+}
+
+impl<const N: usize> Dropped<N> {
+    pub(crate) fn elsewhere<H: Send + 'static>(handles: [H; N]) -> Self {
+        let did = Arc::new(std::array::from_fn(|_| Cargo::new()));
+        let mut me = 0..N;
+        let threads = handles.map(|handle| {
+            let (me, did) = (me.next().unwrap(), did.clone());
+            thread::spawn(move || {
+                Cargo::write(&did[me]);
+                drop(handle);
+            })
+        });
+        Self { did, threads }
+    }
+
+    /// The model says that all have been dropped.
+    pub(crate) fn look(&self) {
+        self.did.iter().for_each(Cargo::look);
+    }
+
+    pub(crate) fn join(self) {
+        for thread in self.threads {
+            thread.join().unwrap();
+        }
     }
 }

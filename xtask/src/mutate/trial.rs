@@ -1,7 +1,8 @@
 //! The models of a package, and what they make of a mutant.
 
 use super::copy::Numbered;
-use anyhow::{Context, Result, ensure};
+use crate::shell;
+use anyhow::{Result, ensure};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -117,19 +118,7 @@ impl Models {
         if let Some(seen) = seen {
             model.env("NEZUMI_MUTANTS_SEEN", seen);
         }
-        let start = Instant::now();
-        let mut child = model.spawn().with_context(|| format!("cannot start {}", self.program.display()))?;
-        let status = loop {
-            if let Some(status) = child.try_wait()? {
-                break Some(status);
-            }
-            if start.elapsed() > limit {
-                child.kill()?;
-                child.wait()?;
-                break None;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        };
+        let status = shell::status_within(limit, &mut model)?;
         let text = String::from_utf8_lossy(&fs::read(&log)?).into_owned();
         fs::remove_file(&log)?;
         Ok(match status {

@@ -201,14 +201,14 @@ impl<J: Job, H: Host> Pool<J, H> {
         let staying = usize::from(own.is_some());
         let mut state = self.shared.state.lock();
         if state.is_shutdown {
-            return state.alive <= staying && state.unfiled == 0;
+            return state.has_ended(staying);
         }
         let sleepers = state.begin_shutdown(staying);
         drop(state);
         sleepers.iter().for_each(|parker| parker.unpark());
 
         let mut state = self.shared.state.lock();
-        while !state.has_ended() {
+        while !state.is_over() {
             state = match deadline {
                 None => self.shared.ended.wait(state),
                 Some(deadline) => {

@@ -196,9 +196,14 @@ impl<J: Job> State<J> {
         std::mem::take(&mut self.idle)
     }
 
-    /// Whether no thread is left for whose end the shutdown waits.
-    pub(super) fn has_ended(&self) -> bool {
-        self.is_shutdown && self.alive <= self.staying && self.unfiled == 0
+    /// Whether no thread is left but `staying` of them.
+    pub(super) fn has_ended(&self, staying: usize) -> bool {
+        self.alive <= staying && self.unfiled == 0
+    }
+
+    /// Whether the last is gone for whose end a shutdown waits.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_shutdown && self.has_ended(self.staying)
     }
 
     /// All handles but that of thread `own`.

@@ -87,8 +87,8 @@ impl<J: Job> Shared<J> {
         let parker = Arc::new(Parker::new());
         let mut state = this.state.lock();
         state.arrive();
-        let mut has_left = false;
         loop {
+            let mut has_left = false;
             while let Some((job, is_run)) = state.next() {
                 // Before the job, which may take long. To cancel one takes no time.
                 let rouse = if is_run { state.rouse() } else { Rouse::Nobody };
@@ -104,7 +104,6 @@ impl<J: Job> Shared<J> {
             if state.is_shutdown || (has_left && host.is_ending()) {
                 break;
             }
-            has_left = false;
             state.idle.push(parker.clone());
             drop(state);
             let sent_for = parker.park_timeout(this.config.keep_alive);
@@ -127,9 +126,9 @@ impl<J: Job> Shared<J> {
 
     /// A thread has ended, or was not started after all: tells who waits in `shutdown` if that was the last.
     fn unlock_and_tell(&self, state: MutexGuard<'_, State<J>>) {
-        let has_ended = state.has_ended();
+        let is_over = state.is_over();
         drop(state);
-        if has_ended {
+        if is_over {
             self.ended.notify_all();
         }
     }

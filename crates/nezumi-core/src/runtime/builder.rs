@@ -381,7 +381,8 @@ impl Builder {
     ///
     /// A worker is stuck that does not come back from a poll for some two milliseconds. What waits behind it, its queue, its timers and the
     /// I/O driver, is then taken over by a worker that sleeps. If none does, a spare worker is begun: see
-    /// [`max_spare_workers`](Self::max_spare_workers). The watch is a thread of its own, which sleeps while all workers do.
+    /// [`max_spare_workers`](Self::max_spare_workers). The watch is a thread of its own, which sleeps while all workers do. A runtime of
+    /// several workers does without where the system refuses that thread; one of a single worker cannot be built then.
     pub fn watch(&mut self, on: bool) -> &mut Self {
         self.watch = on;
         self

@@ -9,7 +9,7 @@
 //!
 //! Promise: what waits for longer, as far as its owner can know, is there for everybody, and somebody is woken for it. What turns out to wait for longer,
 //! behind a poll that is unlike those before it, is found by the watch or at a glance, just as the hot task is: they mark the worker as stuck, and then
-//! all may be taken. So where the watch is turned off one task is always enough.
+//! all may be taken. So where there is no watch one task is always enough.
 //!
 //! *The number against sleep.* Pushers and sleepers compare the length of a ring with it, so it is part of what `idle` proves: its owner lowers it, then
 //! looks whether there are enough, and then who sleeps; a sleeper sets its bit, and then looks at the number. All of that is SeqCst. Test: the

@@ -2,8 +2,9 @@
 //!
 //! In reading order: `Shared` is one runtime; a `Shard` is one worker's part of it, held by way of a [`Home`]; `worker` is the machine
 //! whose step runs a task, with `steal`, `park`, `yields` and `upkeep`; `thread` is the loop around it; `idle` says who sleeps and whom to wake,
-//! `bed` is where; `crowd` says how many waiting tasks are worth that; `schedule` is where a runnable goes; `watch` sees who is stuck, and so does, at a `glance`, a worker of another; `shutdown` ends it all. `current_thread` is the
-//! scheduler for one thread. `context` is what a thread knows of all this.
+//! `bed` is where; `crowd` says how many waiting tasks are worth that; `schedule` is where a runnable goes; `watch` sees who is stuck, and so
+//! does, at a `glance`, a worker of another; `shutdown` ends it all. `current_thread` is the scheduler for one thread. `context` is what a
+//! thread knows of all this.
 
 mod bed;
 pub(crate) mod context;

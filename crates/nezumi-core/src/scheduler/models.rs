@@ -254,28 +254,34 @@ fn own(owned: &UnsafeCell<i32>) {
     });
 }
 
+/// A spare that was begun and sent away; its thread says whether it has left.
+fn sent_away(owned: &Arc<UnsafeCell<i32>>) -> (Arc<Spares>, thread::JoinHandle<bool>) {
+    let spares = Arc::new(Spares::new(1));
+    let spare = spares.begin(0, 1).unwrap();
+    assert_eq!(spares.send_away(), Some(spare));
+    let thread = {
+        let (spares, owned) = (spares.clone(), owned.clone());
+        thread::spawn(move || {
+            own(&owned);
+            let left = spares.leave(spare);
+            if left {
+                own(&owned);
+                spares.is_gone(spare);
+            }
+            left
+        })
+    };
+    (spares, thread)
+}
+
 /// The watch sends a spare away and then wants it back. Either the spare stays, or it leaves, and its shard can be had again only when it is
 /// done with it.
 #[test]
 fn a_spare_is_called_back_or_gone() {
     loom::model(|| {
-        let spares = Arc::new(Spares::new(1));
         // What only the owner of the spare's shard touches.
         let owned = Arc::new(UnsafeCell::new(0));
-        let spare = spares.begin(0, 1).unwrap();
-        assert_eq!(spares.send_away(), Some(spare));
-        let thread = {
-            let (spares, owned) = (spares.clone(), owned.clone());
-            thread::spawn(move || {
-                own(&owned);
-                let left = spares.leave(spare);
-                if left {
-                    own(&owned);
-                    spares.is_gone(spare);
-                }
-                left
-            })
-        };
+        let (spares, thread) = sent_away(&owned);
         let called_back = spares.call_back();
         if !called_back && spares.begin(0, 1).is_some() {
             // A new thread is the spare; this one stands for it.
@@ -289,25 +295,14 @@ fn a_spare_is_called_back_or_gone() {
 #[test]
 fn a_dormant_spare_has_left_its_shard() {
     loom::model(|| {
-        let spares = Arc::new(Spares::new(1));
         let owned = Arc::new(UnsafeCell::new(0));
-        let spare = spares.begin(0, 1).unwrap();
-        assert_eq!(spares.send_away(), Some(spare));
-        let thread = {
-            let (spares, owned) = (spares.clone(), owned.clone());
-            thread::spawn(move || {
-                own(&owned);
-                assert!(spares.leave(spare));
-                own(&owned);
-                spares.is_gone(spare);
-            })
-        };
+        let (spares, thread) = sent_away(&owned);
         // Loom does not find by itself that the other may go first, as it reads the word before it writes it.
         thread::yield_now();
-        if spares.is_dormant(spare) {
+        if spares.is_dormant(0) {
             own(&owned);
         }
-        thread.join().unwrap();
+        assert!(thread.join().unwrap(), "nobody calls it back");
     });
 }
 

@@ -78,7 +78,7 @@ fn drive_until_left(handle: &Handle, index: usize) -> Option<usize> {
     shard.is_driven_here();
     set_affinity(shared, index);
     if index > 0 && index + 1 == shared.workers() {
-        // Where the system refuses the thread the runtime does without, as it does with `Builder::watch(false)`.
+        // Where the system refuses the thread the runtime does without.
         let _ = shared.watch.start(handle);
     }
     shared.watch.worker_woke();

@@ -125,8 +125,8 @@ impl Upkeep {
     pub(super) fn measure(&self, worker: &Worker) -> Instant {
         let now = Instant::now();
         if let Some(mean_ns) = self.meter.measure(worker.shard(), now) {
-            // Nobody would notice that a poll is unlike those before it.
-            if worker.shared().config.watch {
+            // Without the watch nobody would notice that a poll is unlike those before it.
+            if worker.shared().watch.looks() {
                 worker.shard().crowd.tune(mean_ns);
             }
             let steps_in = |time: Duration| time.as_nanos() as u64 / mean_ns;

@@ -3,9 +3,10 @@
 //! Called by `thread` (the loop around it) and, re-entrantly, by wakers through `schedule`. A worker is what a thread does for a while; the
 //! thread may give it up in the middle of a poll (`block_in_place`), and another thread then makes a new one for the same shard.
 //!
-//! Promise: everything that is runnable here is stealable, though the hot task, those that have yielded and lie on the shelf until the
-//! driver's next turn, and others as long as they are few and wait shortly (`crowd`), only while the worker is stuck in a poll; a hot task runs next, yet never more than three in a row nor past the budget
-//! of the poll that woke it; the inject queue, the driver and the timers are looked at every few dozen steps, however busy the ring is.
+//! Promise: everything that is runnable here is stealable, though some of it only while the worker is stuck in a poll: the hot task, those that
+//! have yielded and lie on the shelf until the driver's next turn, and others as long as they are few and wait shortly (`crowd`). A hot task
+//! runs next, yet never more than three in a row nor past the budget of the poll that woke it. The inject queue, the driver and the timers
+//! are looked at every few dozen steps, however busy the ring is.
 //!
 //! All fields that a waker may touch in the middle of a poll are cells, and no borrow lives across a poll.
 //!

@@ -2,7 +2,7 @@
 
 use super::channel;
 use super::error::{RecvError, TryRecvError};
-use crate::modelling::Cargo;
+use crate::modelling::Dropped;
 use loom::future::block_on;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Arc;
@@ -257,15 +257,8 @@ fn who_counts_the_senders_sees_what_the_gone_did() {
     for ask in 0..6 {
         loom::model(move || {
             let (tx, rx) = channel::<u8>(1);
-            let (other, weak, did) = (tx.clone(), tx.downgrade(), Arc::new(Cargo::new()));
-            let other_weak = weak.clone();
-            let thread = {
-                let did = did.clone();
-                thread::spawn(move || {
-                    did.write();
-                    drop((other, other_weak));
-                })
-            };
+            let weak = tx.downgrade();
+            let others = Dropped::elsewhere([(tx.clone(), weak.clone())]);
             // Loom does not find by itself that the other may go first, as it reads the word before it writes it.
             thread::yield_now();
             let count = match ask {
@@ -277,9 +270,9 @@ fn who_counts_the_senders_sees_what_the_gone_did() {
                 _ => rx.sender_weak_count(),
             };
             if count == 1 {
-                did.look();
+                others.look();
             }
-            thread.join().unwrap();
+            others.join();
         });
     }
 }
@@ -288,19 +281,10 @@ fn who_counts_the_senders_sees_what_the_gone_did() {
 fn the_end_comes_after_what_every_sender_did() {
     loom::model(|| {
         let (tx, mut rx) = channel::<u8>(1);
-        let did = Arc::new([Cargo::new(), Cargo::new()]);
-        let threads = [(0, tx.clone()), (1, tx)].map(|(me, tx)| {
-            let did = did.clone();
-            thread::spawn(move || {
-                did[me].write();
-                drop(tx);
-            })
-        });
+        let senders = Dropped::elsewhere([tx.clone(), tx]);
         assert_eq!(block_on(rx.recv()), Err(RecvError::Closed));
-        did.iter().for_each(Cargo::look);
-        for thread in threads {
-            thread.join().unwrap();
-        }
+        senders.look();
+        senders.join();
     });
 }
 
@@ -309,21 +293,15 @@ fn who_cannot_upgrade_sees_what_the_last_sender_did() {
     for turn in [false, true] {
         loom::model(move || {
             let (tx, rx) = channel::<u8>(1);
-            let (weak, did) = (tx.downgrade(), Arc::new(Cargo::new()));
-            let thread = {
-                let did = did.clone();
-                thread::spawn(move || {
-                    did.write();
-                    drop(tx);
-                })
-            };
+            let weak = tx.downgrade();
+            let sender = Dropped::elsewhere([tx]);
             if turn {
                 thread::yield_now();
             }
             if weak.upgrade().is_none() {
-                did.look();
+                sender.look();
             }
-            thread.join().unwrap();
+            sender.join();
             drop(rx);
         });
     }

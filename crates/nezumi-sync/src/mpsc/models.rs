@@ -3,7 +3,7 @@
 
 use super::error::TryRecvError;
 use super::{channel, unbounded_channel};
-use crate::modelling::Cargo;
+use crate::modelling::{Cargo, Dropped};
 use loom::future::block_on;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
@@ -279,19 +279,10 @@ impl Wake for Count {
 fn the_end_comes_after_what_every_sender_did() {
     loom::model(|| {
         let (tx, mut rx) = unbounded_channel::<u8>();
-        let did = Arc::new([Cargo::new(), Cargo::new()]);
-        let threads = [(0, tx.clone()), (1, tx)].map(|(me, tx)| {
-            let did = did.clone();
-            thread::spawn(move || {
-                did[me].write();
-                drop(tx);
-            })
-        });
+        let senders = Dropped::elsewhere([tx.clone(), tx]);
         assert_eq!(block_on(rx.recv()), None);
-        did.iter().for_each(Cargo::look);
-        for thread in threads {
-            thread.join().unwrap();
-        }
+        senders.look();
+        senders.join();
     });
 }
 
@@ -302,22 +293,16 @@ fn who_finds_no_sender_sees_what_the_last_did() {
         for turn in [false, true] {
             loom::model(move || {
                 let (tx, rx) = unbounded_channel::<u8>();
-                let (weak, did) = (tx.downgrade(), Arc::new(Cargo::new()));
-                let thread = {
-                    let did = did.clone();
-                    thread::spawn(move || {
-                        did.write();
-                        drop(tx);
-                    })
-                };
+                let weak = tx.downgrade();
+                let sender = Dropped::elsewhere([tx]);
                 if turn {
                     thread::yield_now();
                 }
                 let is_alone = if ask == 0 { rx.is_closed() } else { weak.upgrade().is_none() };
                 if is_alone {
-                    did.look();
+                    sender.look();
                 }
-                thread.join().unwrap();
+                sender.join();
             });
         }
     }

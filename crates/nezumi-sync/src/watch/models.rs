@@ -1,7 +1,7 @@
 //! Loom: every order of changing, waiting and going away.
 
 use super::channel;
-use crate::modelling::Cargo;
+use crate::modelling::{Cargo, Dropped};
 use loom::future::block_on;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::thread;
@@ -101,23 +101,14 @@ fn the_end_comes_after_what_every_sender_did() {
     for turn in [false, true] {
         loom::model(move || {
             let (tx, rx) = channel(0);
-            let did = Arc::new([Cargo::new(), Cargo::new()]);
-            let threads = [(0, tx.clone()), (1, tx)].map(|(me, tx)| {
-                let did = did.clone();
-                thread::spawn(move || {
-                    did[me].write();
-                    drop(tx);
-                })
-            });
+            let senders = Dropped::elsewhere([tx.clone(), tx]);
             if turn {
                 thread::yield_now();
             }
             if rx.has_changed().is_err() {
-                did.iter().for_each(Cargo::look);
+                senders.look();
             }
-            for thread in threads {
-                thread.join().unwrap();
-            }
+            senders.join();
         });
     }
 }
@@ -153,23 +144,14 @@ fn who_finds_no_receiver_sees_what_all_did() {
     for turn in [false, true] {
         loom::model(move || {
             let (tx, rx) = channel(0);
-            let did = Arc::new([Cargo::new(), Cargo::new()]);
-            let threads = [(0, rx.clone()), (1, rx)].map(|(me, rx)| {
-                let did = did.clone();
-                thread::spawn(move || {
-                    did[me].write();
-                    drop(rx);
-                })
-            });
+            let receivers = Dropped::elsewhere([rx.clone(), rx]);
             if turn {
                 thread::yield_now();
             }
             if tx.receiver_count() == 0 {
-                did.iter().for_each(Cargo::look);
+                receivers.look();
             }
-            for thread in threads {
-                thread.join().unwrap();
-            }
+            receivers.join();
         });
     }
 }

@@ -52,6 +52,8 @@ const STACK_BYTES: usize = if cfg!(feature = "taskdump") { 2 * 1024 * 1024 } els
 pub(super) struct Watch {
     bell: Arc<Bell>,
     thread: Mutex<Thread>,
+    /// Its thread has been started.
+    looks: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -81,7 +83,7 @@ impl Watch {
             stop: AtomicBool::new(false),
             is_in_program: AtomicBool::new(false),
         };
-        Self { bell: Arc::new(bell), thread: Mutex::new(Thread::None) }
+        Self { bell: Arc::new(bell), thread: Mutex::new(Thread::None), looks: AtomicBool::new(false) }
     }
 
     /// Starts the thread, unless it was started before or is not wanted any more.
@@ -104,7 +106,14 @@ impl Watch {
             },
         )?;
         *thread = Thread::Started(watch);
+        self.looks.store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether somebody is there who looks: not where the program wants none, or the system refused the thread.
+    #[inline]
+    pub(super) fn looks(&self) -> bool {
+        self.looks.load(Ordering::Relaxed)
     }
 
     /// Has the thread end. A spare that it would begin after that finds the pool closed.
