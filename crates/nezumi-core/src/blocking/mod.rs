@@ -214,6 +214,10 @@ impl<J: Job, H: Host> Pool<J, H> {
                 Some(deadline) => {
                     let rest = deadline.saturating_duration_since(Instant::now());
                     if rest.is_zero() {
+                        // They end on their own; one that was kept for a join would keep its stack.
+                        let handles = state.take_handles(None);
+                        drop(state);
+                        drop(handles);
                         return false;
                     }
                     self.shared.ended.wait_timeout(state, rest).0
