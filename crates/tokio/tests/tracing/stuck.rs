@@ -41,7 +41,7 @@ fn until_told(about_once: fn()) {
 fn a_stuck_poll_says_whose_it_is_and_whether_it_sleeps() {
     let rt = runtime(10);
     let line = line!() + 2;
-    let glutton = async { until_told(|| std::thread::sleep(Duration::from_millis(5))) };
+    let glutton = async { until_told(|| std::thread::sleep(Duration::from_millis(20))) };
     let spawned = rt.block_on(async { task::Builder::new().name("glutton").spawn(glutton) });
     let task = spawned.unwrap();
     let id = task.id();

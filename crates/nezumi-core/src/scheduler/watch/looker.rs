@@ -23,6 +23,10 @@ const QUIET_LOOKS: u32 = 16;
 /// Looks in a row that find more spares than stuck workers before one is sent away.
 const SURPLUS_LOOKS: u32 = 16;
 
+/// Looks in a row that cannot tell what a stuck worker does before the program is told that it burns its processor. One that sleeps may be seen
+/// just as it has woken, but hardly ever so often.
+const DOUBTFUL_LOOKS: u32 = 8;
+
 /// What the watch has seen of one worker.
 #[derive(Clone, Copy)]
 struct Seen {
@@ -34,6 +38,8 @@ struct Seen {
     cpu: Option<Duration>,
     /// When that look was.
     first_look: Instant,
+    /// Looks that would have reported it but could not tell what it does.
+    doubtful_looks: u32,
     reported: bool,
 }
 
@@ -77,7 +83,14 @@ impl<'a> Looker<'a> {
     pub(super) fn new(handle: &'a Handle, bell: &'a Bell) -> Self {
         let shared = handle.shared();
         let now = Instant::now();
-        let seen = Seen { begun: u64::MAX, stuck_looks: 0, cpu: None, first_look: now, reported: false };
+        let seen = Seen {
+            begun: u64::MAX,
+            stuck_looks: 0,
+            cpu: None,
+            first_look: now,
+            doubtful_looks: 0,
+            reported: false,
+        };
         Self {
             handle,
             bell,
@@ -154,7 +167,7 @@ impl<'a> Looker<'a> {
         }
         let seen = &mut self.seen[index];
         if since_us.is_none() || seen.begun != begun {
-            *seen = Seen { begun, stuck_looks: 0, reported: false, ..*seen };
+            *seen = Seen { begun, stuck_looks: 0, doubtful_looks: 0, reported: false, ..*seen };
         }
         let Some(since_us) = since_us else { return };
         seen.stuck_looks += 1;
@@ -179,8 +192,7 @@ impl<'a> Looker<'a> {
             }
             found.needs_help = found.needs_help.or(self.if_alone(index));
             let elapsed = Duration::from_micros(shared.micros(now).saturating_sub(since_us));
-            if elapsed >= shared.config.stuck_after && !seen.reported {
-                self.seen[index].reported = true;
+            if elapsed >= shared.config.stuck_after && self.seen[index].is_to_be_told(pace, now) {
                 let stuck = Stuck { index, begun, elapsed, burns: pace != Pace::Sleeps };
                 self.reporter.report(self.bell, shared, stuck);
             }
@@ -277,6 +289,14 @@ impl<'a> Looker<'a> {
 }
 
 impl Seen {
+    /// Whether the program is to be told now of a worker that has been stuck for long enough: once, and when it is known how. A worker that wants
+    /// for a processor may have been asleep until just now; and the first look may have come late, and then says little of the poll.
+    fn is_to_be_told(&mut self, pace: Pace, now: Instant) -> bool {
+        let is_clear = pace != Pace::Starves && now - self.first_look >= LOOK_EVERY;
+        self.doubtful_looks += u32::from(!is_clear);
+        (is_clear || self.doubtful_looks > DOUBTFUL_LOOKS) && !std::mem::replace(&mut self.reported, true)
+    }
+
     /// Where the system does not say, a stuck worker is taken to burn: fewer spares are begun for those, and one is enough to serve what waits.
     fn pace(&self, shard: &Shard, now: Instant) -> Pace {
         match (self.cpu, shard.polling.cpu_time()) {
@@ -289,5 +309,39 @@ impl Seen {
             }
             _ => Pace::Burns,
         }
+    }
+}
+
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests {
+    use super::{DOUBTFUL_LOOKS, Duration, Instant, LOOK_EVERY, Pace, Seen};
+
+    fn seen(first_look: Instant) -> Seen {
+        Seen { begun: 1, stuck_looks: 1, cpu: None, first_look, doubtful_looks: 0, reported: false }
+    }
+
+    #[test]
+    fn a_sleeper_seen_as_it_wakes_is_told_of_at_the_next_look() {
+        let began = Instant::now();
+        let mut seen = seen(began);
+        assert!(!seen.is_to_be_told(Pace::Starves, began + 5 * LOOK_EVERY));
+        assert!(seen.is_to_be_told(Pace::Sleeps, began + 6 * LOOK_EVERY));
+        assert!(!seen.is_to_be_told(Pace::Sleeps, began + 7 * LOOK_EVERY), "once");
+    }
+
+    #[test]
+    fn what_a_first_look_that_came_late_says_is_not_told() {
+        let began = Instant::now();
+        let mut seen = seen(began);
+        assert!(!seen.is_to_be_told(Pace::Burns, began + Duration::from_micros(400)));
+        assert!(seen.is_to_be_told(Pace::Sleeps, began + LOOK_EVERY));
+    }
+
+    #[test]
+    fn who_finds_no_processor_is_told_of_in_the_end() {
+        let began = Instant::now();
+        let mut seen = seen(began);
+        let looks = (1..).find(|&look| seen.is_to_be_told(Pace::Starves, began + look * LOOK_EVERY));
+        assert_eq!(looks, Some(DOUBTFUL_LOOKS + 1));
     }
 }
