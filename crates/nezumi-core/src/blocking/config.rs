@@ -11,6 +11,8 @@ pub struct Config {
     pub stack_size: Option<usize>,
     /// How many threads there may be at once; at least 1.
     pub max_threads: usize,
+    /// How many jobs may be run at once, residents not counted; at least 1.
+    pub max_jobs: usize,
     /// How long a thread sleeps before it ends.
     pub keep_alive: Duration,
     /// Called on each thread before its first job.
@@ -24,6 +26,7 @@ impl fmt::Debug for Config {
         f.debug_struct("Config")
             .field("stack_size", &self.stack_size)
             .field("max_threads", &self.max_threads)
+            .field("max_jobs", &self.max_jobs)
             .field("keep_alive", &self.keep_alive)
             .finish_non_exhaustive()
     }

@@ -3,8 +3,9 @@
 //! Called by `spawn::spawn_blocking`, by the files and names of `nezumi-os`, and by `runtime` at its end. Knows nothing of
 //! tasks: it runs whatever is a [`Job`], on threads that have entered whatever is a [`Host`].
 //!
-//! Promise: each accepted job is run or cancelled, once. A job waits for another only when `max_threads` are busy or the
-//! OS refuses a thread. One job wakes at most one thread. A job, a hook or a name that panics hurts nobody else.
+//! Promise: each accepted job is run or cancelled, once. No more than `max_jobs` are run at once, beside the residents. A job waits for another
+//! only when these are, or `max_threads` are busy, or the OS refuses a thread; a resident waits behind no job that is queued. One job wakes at
+//! most one thread. A job, a hook or a name that panics hurts nobody else.
 //!
 //! **One lock** guards a queue and a stack of idle threads; it is held for a few dozen instructions, and never while a job is
 //! run or dropped, a thread is woken, or user code is called. A thread is created under it only when there is none that
@@ -17,20 +18,21 @@
 //! burst of long jobs still gets its threads as fast as the cores can start them, and a burst of short ones is mostly
 //! run by the first two or three that arrive.
 //!
-//! Invariant (all under the lock): *if a job is queued, then somebody is on the way, or nobody can be sent for* (none is idle,
-//! and the pool is full or the last creation was refused, so that busy threads will come back for the job).
+//! Invariant (all under the lock): *if a job is queued that may be run now, then somebody is on the way, or nobody can be sent for* (none is idle,
+//! and the pool is full or the last creation was refused, so that busy threads will come back for the job). A job may be run unless `max_jobs` are;
+//! when it is their end that allows it, the thread of the one that has ended takes it.
 //!
 //! | event | why it keeps the invariant |
 //! |---|---|
 //! | a job is pushed | sends for somebody, unless enough are on the way |
 //! | one arrives, and is on the way no more | takes a job, and sends for another if jobs are left |
 //! | a creation is refused | sends for an idle thread if there is one; else nobody can be sent for |
-//! | one goes to sleep, or leaves after its keep-alive | only when the queue is empty |
+//! | one goes to sleep, or leaves after its keep-alive | only when nothing is queued that may be run |
 //! | keep-alive runs out while it is sent for | it is not in the stack any more: it takes the token that is coming, and stays |
 //! | shutdown | sends for all; nobody goes to sleep any more |
 //!
 //! Tests: `tests.rs`; models: `expiry_races_a_submit`, `a_full_pool_runs_what_waits`, `shutdown_races_a_submit`,
-//! `an_arrival_sends_for_the_next`.
+//! `an_arrival_sends_for_the_next`, `who_ends_a_job_takes_the_one_for_which_there_was_a_thread_but_no_leave`.
 
 mod config;
 mod state;
@@ -56,7 +58,7 @@ pub trait Job: Send + 'static {
     /// Does the work.
     fn run(self);
 
-    /// Is called instead of [`run`](Self::run) when the pool shuts down first.
+    /// Is called instead of [`run`](Self::run) when the pool shuts down first. Not of a resident, which is run all the same.
     fn cancel(self);
 
     /// Whether it keeps its thread until the runtime ends, as a worker does. Nobody is to count on that thread.

@@ -43,10 +43,15 @@ impl Host for Nowhere {
 }
 
 fn pool<J: Job>(max_threads: usize, keep_alive: Duration) -> Pool<J, Nowhere> {
+    pool_for(max_threads, max_threads, keep_alive)
+}
+
+fn pool_for<J: Job>(max_threads: usize, max_jobs: usize, keep_alive: Duration) -> Pool<J, Nowhere> {
     let config = Config {
         thread_name: std::sync::Arc::new(String::new),
         stack_size: None,
         max_threads,
+        max_jobs,
         keep_alive,
         after_start: None,
         before_stop: None,
@@ -158,5 +163,32 @@ fn an_arrival_sends_for_the_next() {
             pool.spawn(job, Duty::Mandatory, &Nowhere).unwrap();
         }
         assert!(pool.shutdown(None));
+    });
+}
+
+#[test]
+fn who_ends_a_job_takes_the_one_for_which_there_was_a_thread_but_no_leave() {
+    struct Alone(Arc<AtomicUsize>, Arc<Fates>);
+
+    impl Job for Alone {
+        fn run(self) {
+            assert_eq!(self.0.fetch_add(1, Ordering::Relaxed), 0, "two are run at once");
+            self.1.ran.fetch_add(1, Ordering::Relaxed);
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+
+        fn cancel(self) {
+            panic!("it is mandatory");
+        }
+    }
+
+    loom::model(|| {
+        let pool = pool_for(2, 1, Duration::MAX);
+        let (now, fates) = (Arc::new(AtomicUsize::new(0)), Arc::new(Fates::default()));
+        for _ in 0..3 {
+            pool.spawn(Alone(now.clone(), fates.clone()), Duty::Mandatory, &Nowhere).unwrap();
+        }
+        assert!(pool.shutdown(None));
+        assert_eq!(fates.counts(), (3, 0));
     });
 }

@@ -7,7 +7,10 @@ use nezumi_prim::thread::JoinHandle;
 use std::collections::{BTreeMap, VecDeque};
 
 pub(super) struct State<J> {
+    /// Jobs that come and go.
     pub(super) queue: VecDeque<(J, Duty)>,
+    /// Residents without a thread yet. They go first: a worker is not to wait behind what is blocking.
+    residents_waiting: VecDeque<J>,
     /// Asleep, and nobody has sent for them. The last to go to sleep is woken first, so that the others can expire.
     pub(super) idle: Vec<Arc<Parker>>,
     /// Sent for: woken or about to be, created or about to be, and not arrived at the queue yet.
@@ -18,6 +21,8 @@ pub(super) struct State<J> {
     pub(super) alive: usize,
     /// Accepted jobs that keep their threads, and have not been run to their end.
     pub(super) residents: usize,
+    /// Jobs that are being run, residents not counted.
+    running: usize,
     /// Created or being created, and the handle is not filed yet.
     pub(super) unfiled: usize,
     /// Of the threads that exist for certain.
@@ -33,6 +38,7 @@ pub(super) struct State<J> {
     spared: usize,
     next_id: usize,
     max_threads: usize,
+    max_jobs: usize,
     /// How many may be on the way at once.
     limit: usize,
 }
@@ -47,14 +53,16 @@ pub(super) enum Rouse {
 }
 
 impl<J: Job> State<J> {
-    pub(super) fn new(max_threads: usize, limit: usize) -> Self {
+    pub(super) fn new(max_threads: usize, max_jobs: usize, limit: usize) -> Self {
         State {
             queue: VecDeque::new(),
+            residents_waiting: VecDeque::new(),
             idle: Vec::new(),
             on_the_way: 0,
             threads: 0,
             alive: 0,
             residents: 0,
+            running: 0,
             unfiled: 0,
             handles: BTreeMap::new(),
             ended_early: Vec::new(),
@@ -64,6 +72,7 @@ impl<J: Job> State<J> {
             spared: 0,
             next_id: 0,
             max_threads: max_threads.max(1),
+            max_jobs: max_jobs.max(1),
             limit: limit.max(1),
         }
     }
@@ -74,8 +83,17 @@ impl<J: Job> State<J> {
     }
 
     pub(super) fn enqueue(&mut self, job: J, duty: Duty) {
-        self.residents += usize::from(job.is_resident());
-        self.queue.push_back((job, duty));
+        if job.is_resident() {
+            self.residents += 1;
+            self.residents_waiting.push_back(job);
+        } else {
+            self.queue.push_back((job, duty));
+        }
+    }
+
+    /// Whether a thread that arrived now would find a job that it may run.
+    fn has_work(&self) -> bool {
+        !self.residents_waiting.is_empty() || (!self.queue.is_empty() && self.running < self.max_jobs)
     }
 
     pub(super) fn push(&mut self, job: J, duty: Duty) -> Rouse {
@@ -85,7 +103,7 @@ impl<J: Job> State<J> {
 
     /// Whom to send for now. To be asked whenever a job comes or an arrival leaves jobs behind.
     pub(super) fn rouse(&mut self) -> Rouse {
-        if self.queue.is_empty() || self.on_the_way >= self.limit {
+        if !self.has_work() || self.on_the_way >= self.limit {
             return Rouse::Nobody;
         }
         match self.rouse_sleeper() {
@@ -142,7 +160,7 @@ impl<J: Job> State<J> {
     /// The creation was refused although there are other threads: one of them will have to do.
     pub(super) fn refused(&mut self) -> Rouse {
         self.cancel_reservation();
-        if self.queue.is_empty() || self.on_the_way > 0 { Rouse::Nobody } else { self.rouse_sleeper() }
+        if !self.has_work() || self.on_the_way > 0 { Rouse::Nobody } else { self.rouse_sleeper() }
     }
 
     /// Files the handle of a thread that was created. Returns what is to be joined.
@@ -176,12 +194,32 @@ impl<J: Job> State<J> {
         }
     }
 
-    /// Takes the next job, and says whether it is to be run; else it is to be cancelled.
+    /// Takes the next job for which the thread is free, and says whether it is to be run; else it is to be cancelled.
     pub(super) fn next(&mut self) -> Option<(J, bool)> {
-        let (job, duty) = self.queue.pop_front()?;
-        let is_spared = self.spared > 0;
+        if let Some(job) = self.residents_waiting.pop_front() {
+            return Some((job, true));
+        }
+        let &(_, duty) = self.queue.front()?;
+        let is_run = !self.is_shutdown || self.spared > 0 || duty == Duty::Mandatory;
+        if is_run {
+            if self.running == self.max_jobs {
+                // Whoever ends one of them takes this.
+                return None;
+            }
+            self.running += 1;
+        }
         self.spared = self.spared.saturating_sub(1);
-        Some((job, !self.is_shutdown || is_spared || duty == Duty::Mandatory))
+        let (job, _) = self.queue.pop_front()?;
+        Some((job, is_run))
+    }
+
+    /// What `next` gave has been done.
+    pub(super) fn done(&mut self, was_resident: bool, was_run: bool) {
+        if was_resident {
+            self.residents -= 1;
+        } else if was_run {
+            self.running -= 1;
+        }
     }
 
     /// Returns the sleepers, who are all sent for.
@@ -190,8 +228,7 @@ impl<J: Job> State<J> {
         self.staying = staying;
         // A thread for each job would have come, had not arrivals sent for each other. Whether a job is run must not hang on how soon they
         // did: only those are cancelled for which there are not threads enough.
-        let busy = self.threads - self.idle.len() - self.on_the_way;
-        self.spared = self.max_threads - busy;
+        self.spared = self.max_jobs - self.running;
         self.on_the_way += self.idle.len();
         std::mem::take(&mut self.idle)
     }

@@ -65,6 +65,7 @@ fn config(max_threads: usize, keep_alive: Duration) -> Config {
         thread_name: Arc::new(|| "pool".to_owned()),
         stack_size: None,
         max_threads,
+        max_jobs: max_threads,
         keep_alive,
         after_start: None,
         before_stop: None,
@@ -427,4 +428,59 @@ fn nobody_counts_on_the_thread_of_a_resident() {
     pool.shared.refusals.store(usize::MAX, Ordering::Relaxed);
     run(&pool, || ());
     assert!(pool.shutdown(None));
+}
+
+/// The most of these jobs that were run at once.
+fn most_at_once(pool: &Pool<Work, Flag>, jobs: usize) -> usize {
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (send, receive) = mpsc::channel();
+    for _ in 0..jobs {
+        let (now, most, send) = (now.clone(), most.clone(), send.clone());
+        let run = move || {
+            most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(2));
+            now.fetch_sub(1, Ordering::Relaxed);
+            send.send(()).unwrap();
+        };
+        pool.spawn(work(run), Duty::Mandatory, &Flag).unwrap();
+    }
+    drop(send);
+    assert_eq!(receive.iter().count(), jobs);
+    most.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_thread_that_a_resident_has_left_does_not_add_to_the_jobs_at_once() {
+    for max_jobs in [1, 2] {
+        let config = Config { max_jobs, ..config(max_jobs + 2, FOREVER) };
+        let pool = Pool::with_limit(config, 2);
+        assert_eq!(most_at_once(&pool, 8), max_jobs, "before there were residents");
+        for _ in 0..2 {
+            let (begun, begins) = mpsc::channel();
+            let job = Work { is_resident: true, ..work(move || begun.send(()).unwrap()) };
+            pool.spawn(job, Duty::Mandatory, &Flag).unwrap();
+            begins.recv().unwrap();
+        }
+        assert_eq!(most_at_once(&pool, 8), max_jobs);
+        assert!(pool.shutdown(None));
+    }
+}
+
+#[test]
+fn a_resident_does_not_wait_behind_jobs_that_do() {
+    let pool = Pool::new(Config { max_jobs: 1, ..config(2, FOREVER) });
+    let release = block(&pool);
+    let late = Arc::new(AtomicUsize::new(0));
+    for _ in 0..2 {
+        let late = late.clone();
+        pool.spawn(work(move || add_one(&late)), Duty::Mandatory, &Flag).unwrap();
+    }
+    let (begun, begins) = mpsc::channel();
+    let job = Work { is_resident: true, ..work(move || begun.send(()).unwrap()) };
+    pool.spawn(job, Duty::Mandatory, &Flag).unwrap();
+    begins.recv().unwrap();
+    assert_eq!((late.load(Ordering::Relaxed), pool.queue_depth()), (0, 2));
+    drop(release);
+    assert!(pool.shutdown(None));
+    assert_eq!(late.load(Ordering::Relaxed), 2);
 }

@@ -30,7 +30,7 @@ pub(super) struct Birth<J: Job, H: Host> {
 impl<J: Job> Shared<J> {
     pub(super) fn new(config: Config, limit: usize) -> Self {
         Shared {
-            state: CachePadded::new(Mutex::new(State::new(config.max_threads, limit))),
+            state: CachePadded::new(Mutex::new(State::new(config.max_threads, config.max_jobs, limit))),
             ended: Condvar::new(),
             config,
             #[cfg(test)]
@@ -97,7 +97,7 @@ impl<J: Job> Shared<J> {
                 Self::rouse(this, rouse, host);
                 contain(|| if is_run { job.run() } else { job.cancel() });
                 state = this.state.lock();
-                state.residents -= usize::from(resident);
+                state.done(resident, is_run);
                 has_left = resident;
             }
             // A worker's thread whose runtime ends would only be woken again to end.

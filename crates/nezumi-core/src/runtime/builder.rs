@@ -170,7 +170,8 @@ impl Builder {
         self
     }
 
-    /// How many threads the pool for blocking work may have beside the workers. By default 512.
+    /// How many closures of [`spawn_blocking`](crate::task::spawn_blocking), and how much of what else blocks, such as file I/O, may be run at once.
+    /// What is more waits. By default 512. Workers, and spares that stand in for them, have threads beside these.
     ///
     /// # Panics
     ///
@@ -731,6 +732,7 @@ impl Builder {
             thread_name: Arc::clone(&self.thread_name),
             stack_size: self.thread_stack_size,
             max_threads: self.max_blocking_threads.saturating_add(workers + spares),
+            max_jobs: self.max_blocking_threads,
             keep_alive: self.thread_keep_alive.unwrap_or(Duration::from_secs(10)),
             after_start: self.hooks.thread_started.clone(),
             before_stop: self.hooks.thread_stopping.clone(),
