@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "the writer took more bytes than it was given")]
+    #[should_panic(expected = "writer returned length larger than input slice")]
     fn a_writer_that_takes_too_much_is_found_out() {
         struct Greedy;
 

@@ -111,10 +111,7 @@ impl Semaphore {
         /// A semaphore with `permits` permits, at most [`MAX_PERMITS`](Self::MAX_PERMITS).
         #[track_caller]
         pub(crate) fn new(permits: usize) -> Self {
-            assert!(
-                permits <= Self::MAX_PERMITS,
-                "a semaphore may not have more than MAX_PERMITS permits (usize::MAX >> 3)"
-            );
+            assert_in_range(permits);
             Self {
                 trace: nezumi_trace::Permits::none(),
                 word: AtomicUsize::new(permits << SHIFT),
@@ -529,14 +526,17 @@ impl fmt::Debug for Semaphore {
     }
 }
 
+/// Also said at compile time, where numbers cannot be formatted.
+const TOO_MANY: &str = match usize::BITS {
+    64 => "a semaphore may not have more than MAX_PERMITS permits (2305843009213693951)",
+    32 => "a semaphore may not have more than MAX_PERMITS permits (536870911)",
+    _ => "a semaphore may not have more than MAX_PERMITS permits (usize::MAX >> 3)",
+};
+
 #[inline]
 #[track_caller]
-fn assert_in_range(permits: usize) {
-    assert!(
-        permits <= Semaphore::MAX_PERMITS,
-        "a semaphore may not have more than MAX_PERMITS permits ({})",
-        Semaphore::MAX_PERMITS
-    );
+const fn assert_in_range(permits: usize) {
+    assert!(permits <= Semaphore::MAX_PERMITS, "{}", TOO_MANY);
 }
 
 /// The word has two bits of room above `MAX_PERMITS`: what was added in excess has not touched the flags.

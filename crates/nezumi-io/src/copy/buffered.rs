@@ -1,6 +1,5 @@
 //! Copying straight out of the reader's buffer.
 
-use super::transfer::write_zero;
 use crate::ext::{is_interrupted, taken};
 use crate::{AsyncBufRead, AsyncWrite};
 use nezumi_wake::coop;
@@ -92,7 +91,7 @@ impl Progress {
                 continue;
             }
             match ready!(writer.as_mut().poll_write(cx, bytes)) {
-                Ok(0) => return Poll::Ready(Err(write_zero())),
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Ok(n) => {
                     let n = taken(n, bytes.len());
                     self.copied += n as u64;

@@ -23,7 +23,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 /// The error of a writer that takes no more while there is more.
-pub(super) fn write_zero() -> io::Error {
+fn write_zero() -> io::Error {
     io::Error::new(io::ErrorKind::WriteZero, "write zero byte into writer")
 }
 

@@ -45,6 +45,9 @@ pub(crate) fn is_interrupted(error: &io::Error) -> bool {
 #[inline]
 #[track_caller]
 pub(crate) fn taken(n: usize, offered: usize) -> usize {
-    assert!(n <= offered, "the writer took more bytes than it was given");
+    assert!(
+        n <= offered,
+        "writer returned length larger than input slice; `poll_write` must say how many of the {offered} bytes it took"
+    );
     n
 }
