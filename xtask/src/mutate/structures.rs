@@ -30,7 +30,7 @@ pub(super) const STRUCTURES: &[Structure] = &[
         "idle",
         "nezumi-core",
         "scheduler::",
-        &["scheduler/idle.rs", "scheduler/bed.rs", "scheduler/spares.rs"],
+        &["scheduler/idle.rs", "scheduler/bed.rs", "scheduler/spares.rs", "scheduler/watch/bell.rs"],
     ),
     structure("readiness", "nezumi-core", "driver::", &["driver/slot.rs", "driver/slots.rs"]),
     structure(

@@ -23,13 +23,15 @@
 //! between is thereby covered. Under loom, which takes SeqCst accesses for AcqRel, a `fence(SeqCst)` stands at each step.
 //!
 //! Tests: the models `push_races_last_sleeper_of_1`, `push_races_last_sleeper_of_2`, `push_races_last_sleeper_of_3`,
-//! `a_token_without_a_sleeper_is_given_back` and `what_is_for_one_worker_is_seen_by_it_or_wakes_it`.
+//! `push_races_the_sleeper_of_another_word`, `a_token_without_a_sleeper_is_given_back`, `who_gives_the_token_back_finds_who_lay_down_meanwhile`,
+//! `what_was_pushed_during_a_search_wakes_another` and `what_is_for_one_worker_is_seen_by_it_or_wakes_it`.
 
 use nezumi_prim::CachePadded;
 use nezumi_prim::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+/// Under loom alone, which takes SeqCst accesses for AcqRel.
 #[inline(always)]
-fn loom_fence() {
+pub(super) fn loom_fence() {
     #[cfg(nezumi_loom)]
     nezumi_prim::sync::atomic::fence(Ordering::SeqCst);
 }

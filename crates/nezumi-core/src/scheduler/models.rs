@@ -329,3 +329,113 @@ fn what_is_for_one_worker_is_seen_by_it_or_wakes_it() {
         worker.join().unwrap();
     });
 }
+
+/// A waker took the token and found nobody: the sleeper that it saw has woken by itself. A push trusts the token meanwhile, and another worker
+/// lies down that does not see the push. Whoever gives the token back sees that worker.
+#[test]
+fn who_gives_the_token_back_finds_who_lay_down_meanwhile() {
+    loom::model(|| {
+        let model = Model::new(2, 1);
+        model.idle.fall_asleep(0, false);
+        let sleeper = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.idle.fall_asleep(1, false);
+                if model.queued.load(Ordering::SeqCst) == 0 {
+                    model.beds[1].sleep_on_parker(None);
+                }
+                model.idle.wake_up(1);
+            })
+        };
+        let pusher = {
+            let model = model.clone();
+            thread::spawn(move || {
+                model.queued.fetch_add(1, Ordering::SeqCst);
+                if model.idle.claim(|| None).is_some() {
+                    // Whoever it is finds the task, and that is the end.
+                    model.beds[1].wake(None);
+                }
+            })
+        };
+        // Asked when the token has been taken, and before a sleeper is.
+        let first_wakes_up = || {
+            model.idle.wake_up(0);
+            None
+        };
+        if let Some(worker) = model.idle.claim(first_wakes_up) {
+            model.beds[worker].wake(None);
+        }
+        pusher.join().unwrap();
+        sleeper.join().unwrap();
+    });
+}
+
+/// The last searcher has found a task, which will take it long. What was pushed during the search woke nobody: it sees that, and wakes another.
+#[test]
+fn what_was_pushed_during_a_search_wakes_another() {
+    loom::model(|| {
+        let model = Model::new(2, 1);
+        model.idle.fall_asleep(1, false);
+        assert!(model.idle.start_searching());
+        let pusher = {
+            let model = model.clone();
+            thread::spawn(move || model.push())
+        };
+        // As `Worker::stop_searching`.
+        if model.idle.stop_searching() && model.queued.load(Ordering::SeqCst) > 0 {
+            model.notify();
+        }
+        pusher.join().unwrap();
+        assert!(!model.idle.any_sleeping(), "nobody was woken");
+    });
+}
+
+/// More workers than a word has bits: the last is in another one.
+#[test]
+fn push_races_the_sleeper_of_another_word() {
+    loom::model(|| {
+        let (idle, bed) = (Arc::new(Idle::new(65, 0)), Arc::new(Bed::new()));
+        let pushed = Arc::new(AtomicBool::new(false));
+        let sleeper = {
+            let (idle, bed, pushed) = (idle.clone(), bed.clone(), pushed.clone());
+            thread::spawn(move || {
+                idle.fall_asleep(64, false);
+                if !pushed.load(Ordering::SeqCst) {
+                    bed.sleep_on_parker(None);
+                }
+                idle.wake_up(64);
+            })
+        };
+        pushed.store(true, Ordering::SeqCst);
+        if let Some(worker) = idle.claim(|| None) {
+            assert_eq!(worker, 64);
+            bed.wake(None);
+        }
+        sleeper.join().unwrap();
+    });
+}
+
+/// The watch sleeps when as many sleep as are at work. A spare that has left is none of these, and so must not be among those.
+#[test]
+fn a_spare_that_has_left_is_not_among_the_sleepers() {
+    loom::model(|| {
+        let (idle, spares) = (Arc::new(Idle::new(1, 1)), Arc::new(Spares::new(1)));
+        let spare = spares.begin(0, 1).unwrap();
+        idle.fall_asleep(1, false);
+        assert_eq!(spares.send_away(), Some(spare));
+        let thread = {
+            let (idle, spares) = (idle.clone(), spares.clone());
+            thread::spawn(move || {
+                // It was woken to leave.
+                idle.wake_up(1);
+                assert!(spares.leave(spare));
+            })
+        };
+        // Loom does not find by itself that the other may go first, as it reads the word before it writes it.
+        thread::yield_now();
+        if spares.active() == 0 {
+            assert_eq!(idle.sleeping(), 0);
+        }
+        thread.join().unwrap();
+    });
+}

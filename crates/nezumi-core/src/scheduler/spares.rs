@@ -17,7 +17,8 @@
 //! `DORMANT`, which the last owner writes when it is done with the shard. A spare that leaves has emptied its queues into those
 //! that all share before it is seen to be gone.
 //!
-//! Tests: the models `a_spare_that_leaves_takes_nothing_with_it`, `a_spare_is_called_back_or_gone` and `a_dormant_spare_has_left_its_shard`;
+//! Tests: the models `a_spare_that_leaves_takes_nothing_with_it`, `a_spare_is_called_back_or_gone`, `a_dormant_spare_has_left_its_shard` and
+//! `a_spare_that_has_left_is_not_among_the_sleepers`;
 //! `tests/it/spares.rs`.
 
 use nezumi_prim::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -71,8 +72,8 @@ impl Spares {
 
     /// How many are at work.
     pub(crate) fn active(&self) -> usize {
-        // SeqCst: part of the question whether all sleep (`watch`).
-        self.active.load(Ordering::SeqCst)
+        // Acquire: pairs with the Release in `leave`; one that is not counted any more is not found asleep, either (`watch`).
+        self.active.load(Ordering::Acquire)
     }
 
     /// How often one was begun, and was given a thread.
@@ -101,11 +102,12 @@ impl Spares {
             .or_else(|| (0..self.spares.len()).find(dormant))?;
         self.spares[spare].stands_for.store(worker, Ordering::Relaxed);
         self.spares[spare].state.store(ACTIVE, Ordering::Relaxed);
-        self.active.fetch_add(1, Ordering::SeqCst);
+        // Relaxed, here and below: the watch alone asks for these, or they are counts for those who ask.
+        self.active.fetch_add(1, Ordering::Relaxed);
         self.begun.fetch_add(1, Ordering::Relaxed);
         // A maximum by hand: there is one watch.
         if self.used() <= spare {
-            self.used.store(spare + 1, Ordering::SeqCst);
+            self.used.store(spare + 1, Ordering::Relaxed);
         }
         Some(spare)
     }
@@ -143,7 +145,8 @@ impl Spares {
             .compare_exchange(LEAVING, GONE_SOON, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok();
         if left {
-            self.active.fetch_sub(1, Ordering::SeqCst);
+            // Release: pairs with the Acquire in `active`; its bit among the sleepers was cleared before.
+            self.active.fetch_sub(1, Ordering::Release);
         }
         left
     }
@@ -156,15 +159,16 @@ impl Spares {
 
     /// For the watch: the spare could not be given a thread.
     pub(crate) fn not_begun(&self, spare: usize) {
-        self.active.fetch_sub(1, Ordering::SeqCst);
+        // Relaxed: as in `begin`.
+        self.active.fetch_sub(1, Ordering::Relaxed);
         self.begun.fetch_sub(1, Ordering::Relaxed);
         self.is_gone(spare);
     }
 
     /// For the spare itself: the runtime shuts down, and it has ended the part of its shard, too.
     pub(crate) fn ended(&self, spare: usize) {
-        // Release: pairs with the Acquire in `is_dormant`.
-        self.spares[spare].state.store(ENDED, Ordering::Release);
+        // Relaxed: nobody takes the shard over from it, and whoever ends the runtime comes after it by the count of those who have left.
+        self.spares[spare].state.store(ENDED, Ordering::Relaxed);
     }
 
     /// For whoever ends the runtime, when no thread runs a worker any more: whether this spare's shard is still to be ended.

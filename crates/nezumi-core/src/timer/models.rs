@@ -157,6 +157,38 @@ fn armed_while_the_bound_is_settled() {
     check_sleeper(true);
 }
 
+/// A spare takes up what it has noted for the worker that it stands in for, while that one falls asleep.
+#[test]
+fn noted_while_falling_asleep() {
+    loom::model(|| {
+        let sleeper =
+            Arc::new(Sleeper { timers: Timers::new(), idle: AtomicBool::new(false), parker: Parker::new() });
+        let count = Arc::new(AtomicUsize::new(0));
+        let polled = waker(&count);
+        let node = NonNull::from(Box::leak(Box::new(Node::new())));
+        let worker = {
+            let sleeper = sleeper.clone();
+            loom::thread::spawn(move || sleep_until_armed(&sleeper, false))
+        };
+        let notes = Notebook::new();
+        // SAFETY: the node is ours, and fires before it is freed; this is the notebook's thread.
+        let first_ms = unsafe {
+            assert!(notes.note(node, 10, &polled, &raw const sleeper.timers));
+            notes.take_up()
+        };
+        assert_eq!(first_ms, Some(10));
+        // As `Home::timer_armed_in`.
+        if sleeper.idle.load(Ordering::Relaxed) {
+            sleeper.parker.unpark();
+        }
+        worker.join().unwrap();
+        assert_eq!(sleeper.timers.advance(10), 1);
+        assert_eq!(count.load(Ordering::Acquire), 1);
+        // SAFETY: it has fired.
+        drop(unsafe { Box::from_raw(node.as_ptr()) });
+    });
+}
+
 #[test]
 fn fired_while_dropped() {
     both_ways(|turn| {
@@ -411,6 +443,31 @@ fn noted_here_reset_there() {
         },
         false,
     );
+}
+
+/// The time of a timer that was noted has come by the end of the poll: the task is woken, and the timer is its owner's again, on whatever thread.
+#[test]
+fn a_note_that_is_taken_up_too_late_has_fired() {
+    both_ways(|turn| {
+        let timers = Arc::new(Timers::new());
+        let count = Arc::new(AtomicUsize::new(0));
+        let polled = waker(&count);
+        let node = NonNull::from(Box::leak(Box::new(Node::new())));
+        let timer = Timer { timers: timers.clone(), node };
+        let notes = Notebook::new();
+        // SAFETY: the node is ours, on the heap, and out of everything when it is dropped.
+        assert!(unsafe { notes.note(node, 10, &polled, &raw const *timers) });
+        timers.advance(10);
+        let other = loom::thread::spawn(move || drop(timer));
+        turn();
+        // SAFETY: this is the notebook's thread.
+        assert_eq!(unsafe { notes.take_up() }, None);
+        other.join().unwrap();
+        // Unless its owner was first.
+        assert!(count.load(Ordering::Acquire) <= 1);
+        drop(polled);
+        assert_eq!((Arc::strong_count(&count), timers.live()), (1, 0));
+    });
 }
 
 #[test]

@@ -30,7 +30,8 @@
 //! is right. The place behind `len` is free, since a note is behind it only after its erasure on this thread, or its taking up.
 //!
 //! Tests: `timers::tests::a_note_*`, and the integration tests in `tests/it/time/noted.rs`; loom:
-//! `models::noted_here_dropped_there`, `noted_here_polled_there`, `noted_here_reset_there`, `a_place_erased_there_is_used_here`.
+//! `models::noted_here_dropped_there`, `noted_here_polled_there`, `noted_here_reset_there`, `a_place_erased_there_is_used_here`,
+//! `noted_while_falling_asleep`, `a_note_that_is_taken_up_too_late_has_fired`.
 
 use super::Timers;
 use super::node::{NOTED, Node};

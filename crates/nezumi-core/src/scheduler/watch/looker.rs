@@ -2,7 +2,7 @@
 //!
 //! Called by `watch`, whose thread this is. Calls hooks and wakers, by way of `Bell::contain`. Promise and tests: those of `watch`.
 
-use super::Bell;
+use super::bell::Bell;
 use super::report::{Reporter, Stuck};
 use crate::runtime::Handle;
 use crate::scheduler::{Shard, Shared, shutdown, thread};
@@ -105,16 +105,16 @@ impl<'a> Looker<'a> {
     pub(super) fn run(&mut self) {
         let bell = self.bell;
         let mut quiet = 0;
-        while !bell.stop.load(Ordering::SeqCst) {
+        while !bell.is_stopped() {
             if self.shared.idle.all_sleeping(self.shared.spares.active()) {
                 quiet += 1;
                 self.send_spare_away();
                 if quiet >= QUIET_LOOKS && self.shared.spares.active() == 0 {
-                    self.sleep();
+                    bell.sleep(&self.shared.idle);
                     quiet = 0;
                     continue;
                 }
-                bell.parker.park_timeout(LOOK_QUIETLY_EVERY);
+                bell.pause(LOOK_QUIETLY_EVERY);
             } else {
                 quiet = 0;
                 let pause = if self.look() {
@@ -124,7 +124,7 @@ impl<'a> Looker<'a> {
                 } else {
                     LOOK_EVERY
                 };
-                bell.parker.park_timeout(pause);
+                bell.pause(pause);
             }
         }
     }
@@ -133,15 +133,6 @@ impl<'a> Looker<'a> {
     fn is_one_awake(&self) -> bool {
         let sleeping = self.shared.idle.sleeping();
         sleeping > 0 && sleeping + 1 >= self.shared.workers() + self.shared.spares.active()
-    }
-
-    fn sleep(&self) {
-        let bell = self.bell;
-        bell.asleep.store(true, Ordering::SeqCst);
-        if self.shared.idle.all_sleeping(0) && !bell.stop.load(Ordering::SeqCst) {
-            bell.parker.park();
-        }
-        bell.asleep.store(false, Ordering::SeqCst);
     }
 
     /// One look. Whether the next should come soon.

@@ -15,10 +15,6 @@
 //! Promise: work behind a stuck worker waits no longer than two looks while another worker sleeps or is between polls; an idle runtime makes no wakeups.
 //!
 //! ```text
-//! worker that wakes           watch that goes to sleep
-//! W1 clear my bit  (SeqCst)   V1 asleep = true     (SeqCst)
-//! W2 asleep? wake  (SeqCst)   V2 all bits set?     (SeqCst)   if not, stay awake
-//!
 //! worker that would sit       watch that held the seat
 //! S1 set my bit    (SeqCst)   H1 let the seat go
 //! S2 fence(SeqCst)            H2 fence(SeqCst)
@@ -27,17 +23,19 @@
 //!
 //! If H2 is first, S3 finds the seat free; if S2 is first, H3 sees the bit. Model: `nobody_sleeps_beside_an_empty_seat`.
 //!
-//! `looker` is what the thread does, `report` what it tells the program; here is how it is started, woken and ended.
+//! `looker` is what the thread does, `report` what it tells the program, `bell` how it is woken and kept out of the program's code; here is how it is
+//! started and ended.
 //!
 //! Code of the program's that runs here, hooks and the wakers of timers, finds itself inside the runtime. It may panic and block. Tests:
 //! `tests/it/hostile.rs`.
 
+mod bell;
 mod looker;
 mod report;
 
 use crate::runtime::Handle;
+use bell::Bell;
 use looker::Looker;
-use nezumi_prim::Parker;
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::{AtomicBool, Ordering};
 use std::io;
@@ -65,25 +63,9 @@ enum Thread {
     Gone,
 }
 
-/// By which the watch is woken. Apart from the runtime's shared part, which the thread must not keep alive while it sleeps.
-#[derive(Debug)]
-struct Bell {
-    parker: Parker,
-    asleep: AtomicBool,
-    stop: AtomicBool,
-    /// The watch is in code of the program's, or about to be: a hook, or the waker of a timer.
-    is_in_program: AtomicBool,
-}
-
 impl Watch {
     pub(super) fn new() -> Self {
-        let bell = Bell {
-            parker: Parker::new(),
-            asleep: AtomicBool::new(false),
-            stop: AtomicBool::new(false),
-            is_in_program: AtomicBool::new(false),
-        };
-        Self { bell: Arc::new(bell), thread: Mutex::new(Thread::None), looks: AtomicBool::new(false) }
+        Self { bell: Arc::new(Bell::new()), thread: Mutex::new(Thread::None), looks: AtomicBool::new(false) }
     }
 
     /// Starts the thread, unless it was started before or is not wanted any more.
@@ -93,7 +75,7 @@ impl Watch {
             return Ok(());
         }
         let mut thread = self.thread.lock();
-        if !matches!(*thread, Thread::None) || self.bell.stop.load(Ordering::SeqCst) {
+        if !matches!(*thread, Thread::None) || self.bell.is_stopped() {
             return Ok(());
         }
         let bell = Arc::clone(&self.bell);
@@ -118,14 +100,12 @@ impl Watch {
 
     /// Has the thread end. A spare that it would begin after that finds the pool closed.
     pub(super) fn stop(&self) {
-        // SeqCst, as the load in `join` and both in `contain`: either that sees it and stays out of the program's code, or it is seen there.
-        self.bell.stop.store(true, Ordering::SeqCst);
-        self.bell.parker.unpark();
+        self.bell.stop();
     }
 
     /// Waits for the thread to end, which was told to: nothing of ours blocks there. For code of the program's it waits only if `patient`.
     pub(super) fn join(&self, patient: bool) {
-        let may_block = self.bell.is_in_program.load(Ordering::SeqCst);
+        let may_block = self.bell.is_in_program();
         let thread = std::mem::replace(&mut *self.thread.lock(), Thread::Gone);
         if let Thread::Started(thread) = thread {
             if thread.thread().id() != std::thread::current().id() && (patient || !may_block) {
@@ -134,33 +114,20 @@ impl Watch {
         }
     }
 
-    /// W2: a worker is awake, or about to be.
+    /// A worker is awake, or about to be.
     #[inline]
     pub(super) fn worker_woke(&self) {
-        if self.bell.asleep.load(Ordering::SeqCst) && self.bell.asleep.swap(false, Ordering::SeqCst) {
-            self.bell.parker.unpark();
-        }
+        self.bell.worker_woke();
     }
 
     /// Whether it sleeps until a worker wakes.
     pub(super) fn is_asleep(&self) -> bool {
-        self.bell.asleep.load(Ordering::Relaxed)
+        self.bell.is_asleep()
     }
 
     /// A sleeper was claimed and will be woken.
     #[inline]
     pub(super) fn work_appeared(&self) {
         self.worker_woke();
-    }
-}
-
-impl Bell {
-    /// Runs code of the program's, a hook or wakers, which must not end the watch. A panic has been reported.
-    fn contain(&self, f: impl FnOnce()) {
-        self.is_in_program.store(true, Ordering::SeqCst);
-        if !self.stop.load(Ordering::SeqCst) {
-            nezumi_wake::contain(f);
-        }
-        self.is_in_program.store(false, Ordering::SeqCst);
     }
 }

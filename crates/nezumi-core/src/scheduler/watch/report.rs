@@ -8,7 +8,7 @@
 //!
 //! Tests: `tests/it/stuck.rs`; `crates/tokio/tests/tracing/stuck.rs`.
 
-use super::Bell;
+use super::bell::Bell;
 use crate::dump::stack_of;
 use crate::runtime::StuckTask;
 use crate::scheduler::Shared;
