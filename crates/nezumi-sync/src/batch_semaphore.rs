@@ -304,8 +304,9 @@ impl Semaphore {
         let mut of_head = 0;
         let mut queue = self.queue.lock();
         // From here on nobody joins the queue (`enqueue` looks under the lock), so the loop ends. Release: pairs with the
-        // Acquire in `is_closed` and `take`. Acquire: as in `grant`, for the head's share.
-        let word = self.word.fetch_or(CLOSED, Ordering::AcqRel);
+        // Acquire in `is_closed` and `take`. No Acquire: the head, which is refused, gives its share back to the word, and whoever
+        // reads that there sees what the releasers wrote.
+        let word = self.word.fetch_or(CLOSED, Ordering::Release);
         if let Some(head) = queue.front() {
             // SAFETY: it is linked and the lock is held, so its future has not freed it.
             let head = unsafe { head.as_ref() };

@@ -152,6 +152,30 @@ fn a_detached_task_goes_on_and_drops_its_own_output() {
 }
 
 #[test]
+fn an_output_that_nobody_wants_does_not_wait_for_the_last_waker() {
+    for handle_goes_first in [true, false] {
+        let list = Arc::new(List::default());
+        let drops = Cell::new(0);
+        let waker = Cell::new(None);
+        let join = list.spawn(poll_fn(|cx| {
+            waker.set(Some(cx.waker().clone()));
+            Poll::Ready(Dropped(&drops, false))
+        }));
+        let mut join = Some(join);
+        if handle_goes_first {
+            join = None;
+        }
+        list.run();
+        assert_eq!(drops.get(), usize::from(handle_goes_first));
+        drop(join);
+        assert_eq!(drops.get(), 1, "it lies in memory that a waker keeps");
+        assert_eq!(list.schedulers.load(Ordering::Relaxed), 1, "a waker keeps it");
+        drop(waker.take());
+        list.check_all_freed();
+    }
+}
+
+#[test]
 fn a_panic_in_poll_comes_out_of_the_handle() {
     let list = Arc::new(List::default());
     let drops = Cell::new(0);

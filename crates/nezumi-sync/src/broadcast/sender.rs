@@ -272,7 +272,8 @@ impl<T> Clone for WeakSender<T> {
 
 impl<T> Drop for WeakSender<T> {
     fn drop(&mut self) {
-        self.shared.weak_senders.fetch_sub(1, Ordering::AcqRel);
+        // Release: who is told of fewer sees what this one did.
+        self.shared.weak_senders.fetch_sub(1, Ordering::Release);
     }
 }
 

@@ -29,7 +29,8 @@
 //! block on. Blocks only ever are in one of three places: in the chain from `oldest` to `newest`, in `limbo` (finished by the
 //! receiver, perhaps known to a sender), or among the `spare`.
 //!
-//! Tests: `tests::chain` (steady state allocates nothing, surplus is freed, wrap); loom: `models` with blocks of two.
+//! Tests: `tests::chain` (steady state allocates nothing, surplus is freed, wrap); loom: `models` with blocks of two, among them
+//! `who_claims_late_does_not_touch_a_block_that_is_used_again`.
 
 use super::position::{BLOCK, Position};
 use super::slot::Slot;
@@ -290,8 +291,8 @@ impl<T> Book<T> {
         }
         // M1 of the module header. Release: publishes `start`, and whatever the block was before, to the Acquire in `claimed`.
         tail.block.store(block.as_ptr(), Ordering::Release);
-        // M2. AcqRel: a claim that comes after sees M1.
-        let known_until = Position::of(tail.word.fetch_add(0, Ordering::AcqRel));
+        // M2. Release: a claim that comes after sees M1. Of one that came before nothing but its place matters.
+        let known_until = Position::of(tail.word.fetch_add(0, Ordering::Release));
         while behind != block {
             // SAFETY: as above, and the lock is held.
             let next = unsafe {

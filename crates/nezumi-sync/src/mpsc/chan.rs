@@ -107,7 +107,8 @@ impl<T, G: Gate> Shared<T, G> {
     /// Nobody will claim a position any more.
     #[cold]
     pub(super) unsafe fn end(&self) {
-        let word = self.tail.word.load(Ordering::Acquire);
+        // Relaxed: the caller comes after all claims, by the count of the senders or of the permits.
+        let word = self.tail.word.load(Ordering::Relaxed);
         if word & CLOSED != 0 {
             // The close settled where the stream ends; behind that, positions were claimed in vain.
             return;
@@ -452,7 +453,8 @@ impl<T, G: Gate> Rx<T, G> {
     }
 
     pub(super) fn len(&self) -> usize {
-        let end = self.end.unwrap_or_else(|| Position::of(self.shared.tail.word.load(Ordering::Acquire)));
+        // Relaxed: a claim publishes no message, its slot does. Who comes after a send counts it.
+        let end = self.end.unwrap_or_else(|| Position::of(self.shared.tail.word.load(Ordering::Relaxed)));
         end.since(self.head.position)
     }
 

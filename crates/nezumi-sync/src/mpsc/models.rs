@@ -39,8 +39,9 @@ fn a_message_ends_the_wait_at_a_ring() {
 fn a_ring_goes_round() {
     loom::model(|| {
         let (tx, mut rx) = channel(1);
+        tx.try_send(Arc::new(0)).unwrap();
         let thread = thread::spawn(move || {
-            for n in 0..3 {
+            for n in 1..3 {
                 block_on(tx.send(Arc::new(n))).unwrap();
             }
         });
@@ -51,9 +52,32 @@ fn a_ring_goes_round() {
     });
 }
 
+/// One sender has had its permit from the beginning, and claims a position whose slot others have used since. That the slot is empty it learns from
+/// the claims before its own.
+#[test]
+fn a_permit_of_the_beginning_finds_its_slot_empty() {
+    loom::model(|| {
+        let (tx, mut rx) = channel(3);
+        let permit = tx.clone().try_reserve_owned().unwrap();
+        let thread = thread::spawn(move || drop(permit.send(Arc::new(4))));
+        // One lap of the ring.
+        let mut sum = 0;
+        for n in 0..4 {
+            tx.try_send(Arc::new(n)).unwrap();
+            sum += *block_on(rx.recv()).unwrap();
+        }
+        sum += *block_on(rx.recv()).unwrap();
+        assert_eq!(sum, 10);
+        thread.join().unwrap();
+    });
+}
+
 #[test]
 fn two_senders_share_a_ring() {
-    loom::model(|| {
+    let mut builder = loom::model::Builder::new();
+    // Three threads that wait for each other: one preemption less than elsewhere, or it takes half a minute.
+    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2).min(1));
+    builder.check(|| {
         let (tx, mut rx) = channel(1);
         let other = tx.clone();
         let a = thread::spawn(move || block_on(tx.send(1)).unwrap());
@@ -99,18 +123,39 @@ fn blocks_are_used_again_under_a_running_sender() {
     });
 }
 
+/// A sender claims a position after the pointer was moved on from the first block, which is used again at once. It must not find that block by an
+/// old pointer.
+#[test]
+fn who_claims_late_does_not_touch_a_block_that_is_used_again() {
+    loom::model(|| {
+        let (tx, mut rx) = unbounded_channel();
+        let other = tx.clone();
+        let thread = thread::spawn(move || other.send(10).unwrap());
+        let mut sum = 0;
+        for n in 0..2 {
+            tx.send(n).unwrap();
+            sum += rx.try_recv().unwrap();
+        }
+        // To the block after the next, which is the first again.
+        (2..5).for_each(|n| tx.send(n).unwrap());
+        thread.join().unwrap();
+        sum += std::iter::from_fn(|| rx.try_recv().ok()).sum::<i32>();
+        assert_eq!(sum, 20);
+    });
+}
+
 #[test]
 fn a_slow_sender_finds_its_block_when_others_went_on() {
     loom::model(|| {
         let (tx, mut rx) = unbounded_channel();
         let other = tx.clone();
         let slow = thread::spawn(move || other.send(10).unwrap());
-        let fast = thread::spawn(move || (1..4).for_each(|n| tx.send(n).unwrap()));
+        (1..4).for_each(|n| tx.send(n).unwrap());
+        drop(tx);
         let sum: i32 = (0..4).map(|_| block_on(rx.recv()).unwrap()).sum();
         assert_eq!(sum, 16);
         assert_eq!(block_on(rx.recv()), None);
         slow.join().unwrap();
-        fast.join().unwrap();
     });
 }
 
@@ -156,7 +201,8 @@ fn sending_races_the_receiver_that_goes() {
 
 #[test]
 fn a_permit_that_goes_ends_the_wait_of_a_closed_receiver() {
-    for bound in [1, 2] {
+    // A ring, and a chain.
+    for bound in [1, 4] {
         loom::model(move || {
             let (tx, mut rx) = channel::<u8>(bound);
             let thread = thread::spawn(move || {
@@ -176,7 +222,7 @@ fn a_permit_that_goes_ends_the_wait_of_a_closed_receiver() {
 #[test]
 fn a_permit_that_is_used_after_close_is_received() {
     loom::model(|| {
-        let (tx, mut rx) = channel(2);
+        let (tx, mut rx) = channel(4);
         let permit = tx.clone().try_reserve_owned().unwrap();
         let thread = thread::spawn(move || drop(permit.send(Arc::new(7))));
         rx.close();

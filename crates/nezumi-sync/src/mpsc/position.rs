@@ -7,6 +7,13 @@ pub(super) const BLOCK: usize = 32;
 #[cfg(nezumi_loom)]
 pub(super) const BLOCK: usize = 2;
 
+/// A channel for fewer messages than this has a ring.
+#[cfg(not(nezumi_loom))]
+pub(super) const RING: usize = BLOCK;
+/// Small, but large enough for a ring in which senders hand on from one to the other what is empty.
+#[cfg(nezumi_loom)]
+pub(super) const RING: usize = 4;
+
 /// One message further. The lowest bit of the tail's word is a flag.
 pub(super) const STEP: usize = 2;
 /// Set in the tail's word by the close of an unbounded channel.

@@ -10,7 +10,7 @@
 //! with.
 
 use super::chain::{Block, Chain};
-use super::position::{BLOCK, Position};
+use super::position::{Position, RING};
 use super::slot::Slot;
 use nezumi_prim::sync::atomic::{AtomicPtr, AtomicUsize};
 use std::ptr::{self, NonNull};
@@ -45,7 +45,7 @@ impl<T> Store<T> {
     pub(super) fn new(bound: Option<usize>, start: Position) -> (Self, Tail<T>, Head<T>) {
         let word = AtomicUsize::new(start.0);
         match bound {
-            Some(bound) if bound < BLOCK => {
+            Some(bound) if bound < RING => {
                 let ring = (0..(bound + 1).next_power_of_two()).map(|_| Slot::new()).collect();
                 let tail = Tail { word, block: AtomicPtr::new(ptr::null_mut()) };
                 (Self::Ring(ring), tail, Head { position: start, block: None })

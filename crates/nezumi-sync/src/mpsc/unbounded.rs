@@ -22,8 +22,9 @@ impl Gate for Open {
     fn received(&self, _count: usize) {}
 
     fn close(&self, word: &AtomicUsize) -> Option<Position> {
-        // AcqRel: a claim is before this, and its message will come; or after, and sees the flag.
-        Some(Position::of(word.fetch_or(CLOSED, Ordering::AcqRel)))
+        // A claim is before this, and its message will come; or after, and sees the flag. Release: pairs with the Acquire in `claim` and
+        // `is_closed`; who is refused sees what the receiver did.
+        Some(Position::of(word.fetch_or(CLOSED, Ordering::Release)))
     }
 
     fn is_closed(&self, word: &AtomicUsize) -> bool {

@@ -1,6 +1,7 @@
 //! Loom: every order of what the two ends can do. A loom `Arc` as the value makes a leak or a second drop visible.
 
 use super::{Receiver, channel};
+use crate::modelling::Cargo;
 use loom::future::block_on;
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
@@ -70,6 +71,25 @@ fn drop_of_the_receiver_wakes_a_sender_that_waits() {
         let thread = thread::spawn(move || drop(rx));
         block_on(poll_fn(|cx| tx.poll_closed(cx)));
         assert!(tx.send(Arc::new(7)).is_err());
+        thread.join().unwrap();
+    });
+}
+
+/// What a receiver did before it went is seen by a sender that waited for that, also if it happened while it was about to wait.
+#[test]
+fn who_finds_it_closed_sees_what_the_receiver_did() {
+    loom::model(|| {
+        let (mut tx, rx) = channel::<u8>();
+        let did = Arc::new(Cargo::new());
+        let thread = {
+            let did = did.clone();
+            thread::spawn(move || {
+                did.write();
+                drop(rx);
+            })
+        };
+        block_on(poll_fn(|cx| tx.poll_closed(cx)));
+        did.look();
         thread.join().unwrap();
     });
 }

@@ -140,6 +140,31 @@ fn who_sees_a_change_sees_what_its_sender_did() {
 }
 
 #[test]
+fn who_waits_for_a_change_sees_what_its_sender_did() {
+    for turn in [false, true] {
+        loom::model(move || {
+            let (tx, mut rx) = channel(0);
+            let did = Arc::new(Cargo::new());
+            let thread = {
+                let did = did.clone();
+                thread::spawn(move || {
+                    did.write();
+                    tx.send(1).unwrap();
+                    tx
+                })
+            };
+            if turn {
+                thread::yield_now();
+            }
+            // The change may come before the wait, or when the receiver has looked once and is about to look under its list's lock.
+            block_on(rx.changed()).unwrap();
+            did.look();
+            drop(thread.join().unwrap());
+        });
+    }
+}
+
+#[test]
 fn who_finds_no_receiver_sees_what_all_did() {
     for turn in [false, true] {
         loom::model(move || {

@@ -96,18 +96,19 @@ impl<T> Shared<T> {
     /// Counts a change, under the write lock of the value. Returns who is to be [woken](Self::wake) after it.
     #[must_use]
     pub(super) fn bump(&self) -> u64 {
-        // Release: what the sender did before is visible to who sees the change. Acquire: W1 of the module header.
-        self.state.0.fetch_add(STEP, Ordering::AcqRel) & WAITING
+        // Release: what the sender did before is visible to who sees the change. No Acquire: the lock of a list orders the rest.
+        self.state.0.fetch_add(STEP, Ordering::Release) & WAITING
     }
 
     pub(super) fn close(&self) {
         // As in `bump`.
-        let waiting = self.state.0.fetch_or(CLOSED, Ordering::AcqRel) & WAITING;
+        let waiting = self.state.0.fetch_or(CLOSED, Ordering::Release) & WAITING;
         self.wake(waiting);
     }
 
     /// Announces a waiter in `shard`, whose lock is held, unless there is news.
     pub(super) fn announce(&self, shard: usize, seen: Version) -> Option<Snapshot> {
+        // Acquire, here and on failure: as in `state`; news that is found here is as good.
         let mut now = self.state.0.load(Ordering::Acquire);
         loop {
             if Snapshot(now).is_news(seen) {
@@ -118,11 +119,11 @@ impl<T> Shared<T> {
                 // set comes for this list after us.
                 return None;
             }
-            // AcqRel, and Acquire on failure: R2 of the module header.
+            // R2 of the module header. Relaxed: the bit brings who sees it to the lock that we hold, and nothing else.
             match self.state.0.compare_exchange_weak(
                 now,
                 now | waiting(shard),
-                Ordering::AcqRel,
+                Ordering::Relaxed,
                 Ordering::Acquire,
             ) {
                 Ok(_) => return None,
@@ -161,8 +162,8 @@ impl<T> Shared<T> {
 
     /// One receiver less. Wakes the senders that wait for the last one.
     pub(super) fn receiver_gone(&self) {
-        // AcqRel: what the receiver did is visible to a sender that sees the count at zero.
-        if self.receivers.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // Release: what the receiver did is visible to a sender that sees the count at zero.
+        if self.receivers.fetch_sub(1, Ordering::Release) == 1 {
             wake_all(&self.closing, self.closing.lock());
         }
     }

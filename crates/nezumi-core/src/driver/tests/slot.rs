@@ -82,6 +82,33 @@ fn of_two_readers_the_last_is_woken() {
     assert_eq!((first.count(), last.count()), (0, 1));
 }
 
+/// The event comes when the first look has found nothing, and before the place's bit is set: nobody will wake the task.
+#[test]
+fn an_event_that_comes_while_the_waker_is_left_is_found() {
+    struct DispatchesWhenCloned(Arc<Slot>);
+
+    impl DispatchesWhenCloned {
+        const VTABLE: RawWakerVTable =
+            RawWakerVTable::new(Self::clone, Self::nothing, Self::nothing, Self::nothing);
+
+        unsafe fn clone(this: *const ()) -> RawWaker {
+            // SAFETY: the test keeps it for as long as its wakers.
+            dispatch(unsafe { &(*this.cast::<Self>()).0 }, Readiness::READABLE | Readiness::WRITABLE);
+            RawWaker::new(this, &Self::VTABLE)
+        }
+
+        unsafe fn nothing(_: *const ()) {}
+    }
+
+    for place in [Place::Reader, Place::Writer] {
+        let source = DispatchesWhenCloned(Arc::new(Slot::new()));
+        // SAFETY: the table's functions do what they are to, and `source` stays where it is.
+        let waker = unsafe { Waker::new((&raw const source).cast(), &DispatchesWhenCloned::VTABLE) };
+        assert!(source.0.poll(place, &waker).is_ready(), "the word was not looked at again");
+        drop(source.0.leave(1));
+    }
+}
+
 #[test]
 fn every_waiter_of_64_is_woken_once() {
     let slot = Slot::new();
