@@ -24,7 +24,8 @@
 //!
 //! Tests: the models `push_races_last_sleeper_of_1`, `push_races_last_sleeper_of_2`, `push_races_last_sleeper_of_3`,
 //! `push_races_the_sleeper_of_another_word`, `a_token_without_a_sleeper_is_given_back`, `who_gives_the_token_back_finds_who_lay_down_meanwhile`,
-//! `what_was_pushed_during_a_search_wakes_another` and `what_is_for_one_worker_is_seen_by_it_or_wakes_it`.
+//! `what_was_pushed_during_a_search_wakes_another` and `what_is_for_one_worker_is_seen_by_it_or_wakes_it`;
+//! on real threads `no_push_is_slept_through`.
 
 use nezumi_prim::CachePadded;
 use nezumi_prim::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -189,5 +190,33 @@ impl Idle {
     pub(crate) fn is_sleeping(&self, worker: usize) -> bool {
         loom_fence();
         self.word(worker).load(Ordering::SeqCst) & (1 << (worker % 64)) != 0
+    }
+}
+
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests {
+    use crate::scheduler::reduced::Reduced;
+    use nezumi_prim::sync::Arc;
+    use std::thread;
+
+    /// A push that nobody finds is a worker that oversleeps, or, under Miri, a deadlock.
+    #[test]
+    fn no_push_is_slept_through() {
+        let (rounds, tasks) = if cfg!(miri) { (3, 2) } else { (300, 20) };
+        for round in 0..rounds {
+            let workers = 1 + round % 3;
+            let reduced = Reduced::new(workers, 2 * tasks);
+            let work = (0..workers).map(|worker| {
+                let reduced = Arc::clone(&reduced);
+                thread::spawn(move || reduced.work(worker))
+            });
+            let mut threads: Vec<_> = work.collect();
+            threads.extend((0..2).map(|_| {
+                let reduced = Arc::clone(&reduced);
+                thread::spawn(move || (0..tasks).for_each(|_| reduced.push()))
+            }));
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert!(!reduced.idle.any_sleeping(), "a bit was left set");
+        }
     }
 }

@@ -18,6 +18,8 @@ mod models;
 mod observe;
 mod park;
 pub(crate) mod polling;
+#[cfg(all(test, not(nezumi_shuttle)))]
+mod reduced;
 pub(crate) mod roll;
 mod schedule;
 mod shard;

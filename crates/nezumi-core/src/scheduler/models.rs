@@ -3,87 +3,19 @@
 use super::bed::Bed;
 use super::crowd::Crowd;
 use super::idle::Idle;
+use super::reduced::Reduced;
 use super::spares::Spares;
 use loom::thread;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use nezumi_prim::sync::{Arc, Mutex};
 
-/// A runtime reduced to what the protocol is about: a number of queued tasks, beds, and the idle words.
-struct Model {
-    idle: Idle,
-    beds: Vec<Bed>,
-    queued: AtomicUsize,
-    done: AtomicUsize,
-    total: usize,
-    over: AtomicBool,
-}
-
-impl Model {
-    fn new(workers: usize, total: usize) -> Arc<Self> {
-        Arc::new(Self {
-            idle: Idle::new(workers, 0),
-            beds: (0..workers).map(|_| Bed::new()).collect(),
-            queued: AtomicUsize::new(0),
-            done: AtomicUsize::new(0),
-            total,
-            over: AtomicBool::new(false),
-        })
-    }
-
-    fn push(&self) {
-        self.queued.fetch_add(1, Ordering::SeqCst);
-        self.notify();
-    }
-
-    fn notify(&self) {
-        if let Some(worker) = self.idle.claim(|| None) {
-            self.beds[worker].wake(None);
-        }
-    }
-
-    fn take(&self) -> bool {
-        self.queued.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |queued| queued.checked_sub(1)).is_ok()
-    }
-
-    /// What `worker::step` and `park` do, without the tasks.
-    fn work(&self, worker: usize) {
-        let mut searching = false;
-        while !self.over.load(Ordering::SeqCst) {
-            if !searching && self.queued.load(Ordering::SeqCst) == 0 {
-                searching = self.idle.start_searching();
-            }
-            if self.take() {
-                if std::mem::take(&mut searching)
-                    && self.idle.stop_searching()
-                    && self.queued.load(Ordering::SeqCst) > 0
-                {
-                    self.notify();
-                }
-                if self.done.fetch_add(1, Ordering::SeqCst) + 1 == self.total {
-                    self.over.store(true, Ordering::SeqCst);
-                    self.beds.iter().for_each(|bed| bed.wake(None));
-                }
-                continue;
-            }
-            self.idle.fall_asleep(worker, std::mem::take(&mut searching));
-            if self.queued.load(Ordering::SeqCst) == 0 && !self.over.load(Ordering::SeqCst) {
-                self.beds[worker].sleep_on_parker(None);
-            }
-            searching = self.idle.wake_up(worker);
-        }
-        if searching {
-            let _ = self.idle.stop_searching();
-        }
-    }
-}
-
 /// A lost wakeup is a deadlock here, which loom reports.
 fn check(workers: usize, pushers: usize, tasks: usize) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 20_000;
     builder.check(move || {
-        let model = Model::new(workers, pushers * tasks);
+        let model = Reduced::new(workers, pushers * tasks);
         let mut threads = Vec::new();
         for worker in 0..workers {
             let model = model.clone();
@@ -118,7 +50,7 @@ fn push_races_last_sleeper_of_3() {
     builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2).min(1));
     builder.max_branches = 20_000;
     builder.check(|| {
-        let model = Model::new(3, 1);
+        let model = Reduced::new(3, 1);
         let threads: Vec<_> = (0..3)
             .map(|worker| {
                 let model = model.clone();
@@ -136,7 +68,7 @@ fn push_races_last_sleeper_of_3() {
 #[test]
 fn enough_falls_while_a_worker_falls_asleep() {
     loom::model(|| {
-        let model = Model::new(2, 1);
+        let model = Reduced::new(2, 1);
         let crowd = Arc::new(Crowd::new());
         crowd.tune(1);
         model.queued.store(1, Ordering::SeqCst);
@@ -192,7 +124,7 @@ fn wake_races_a_sleep() {
 #[test]
 fn nobody_sleeps_beside_an_empty_seat() {
     loom::model(|| {
-        let model = Model::new(1, 0);
+        let model = Reduced::new(1, 0);
         let seat = Arc::new(Mutex::new(()));
         let worker = {
             let (model, seat) = (model.clone(), seat.clone());
@@ -227,7 +159,7 @@ fn nobody_sleeps_beside_an_empty_seat() {
 #[test]
 fn a_spare_that_leaves_takes_nothing_with_it() {
     loom::model(|| {
-        let model = Model::new(1, 2);
+        let model = Reduced::new(1, 2);
         assert!(model.idle.start_searching());
         let worker = {
             let model = model.clone();
@@ -310,7 +242,7 @@ fn a_dormant_spare_has_left_its_shard() {
 #[test]
 fn what_is_for_one_worker_is_seen_by_it_or_wakes_it() {
     loom::model(|| {
-        let model = Model::new(1, 0);
+        let model = Reduced::new(1, 0);
         let due = Arc::new(AtomicBool::new(false));
         let worker = {
             let (model, due) = (model.clone(), due.clone());
@@ -334,17 +266,25 @@ fn what_is_for_one_worker_is_seen_by_it_or_wakes_it() {
 /// lies down that does not see the push. Whoever gives the token back sees that worker.
 #[test]
 fn who_gives_the_token_back_finds_who_lay_down_meanwhile() {
+    // In words of their own, so that to wake one is not to see the other.
+    const FIRST: usize = 0;
+    const OTHER: usize = 64;
     loom::model(|| {
-        let model = Model::new(2, 1);
-        model.idle.fall_asleep(0, false);
-        let sleeper = {
+        let model = Reduced::new(OTHER + 1, 1);
+        model.idle.fall_asleep(FIRST, false);
+        let claimer = {
             let model = model.clone();
             thread::spawn(move || {
-                model.idle.fall_asleep(1, false);
-                if model.queued.load(Ordering::SeqCst) == 0 {
-                    model.beds[1].sleep_on_parker(None);
+                // Asked when the token has been taken, and before a sleeper is.
+                let first_wakes_up = || {
+                    model.idle.wake_up(FIRST);
+                    // Loom does not find by itself that the others may come now. What they do need not be seen yet.
+                    thread::yield_now();
+                    None
+                };
+                if let Some(worker) = model.idle.claim(first_wakes_up) {
+                    model.beds[worker].wake(None);
                 }
-                model.idle.wake_up(1);
             })
         };
         let pusher = {
@@ -353,20 +293,18 @@ fn who_gives_the_token_back_finds_who_lay_down_meanwhile() {
                 model.queued.fetch_add(1, Ordering::SeqCst);
                 if model.idle.claim(|| None).is_some() {
                     // Whoever it is finds the task, and that is the end.
-                    model.beds[1].wake(None);
+                    model.beds[OTHER].wake(None);
                 }
             })
         };
-        // Asked when the token has been taken, and before a sleeper is.
-        let first_wakes_up = || {
-            model.idle.wake_up(0);
-            None
-        };
-        if let Some(worker) = model.idle.claim(first_wakes_up) {
-            model.beds[worker].wake(None);
+        thread::yield_now();
+        model.idle.fall_asleep(OTHER, false);
+        if model.queued.load(Ordering::SeqCst) == 0 {
+            model.beds[OTHER].sleep_on_parker(None);
         }
+        model.idle.wake_up(OTHER);
         pusher.join().unwrap();
-        sleeper.join().unwrap();
+        claimer.join().unwrap();
     });
 }
 
@@ -374,7 +312,7 @@ fn who_gives_the_token_back_finds_who_lay_down_meanwhile() {
 #[test]
 fn what_was_pushed_during_a_search_wakes_another() {
     loom::model(|| {
-        let model = Model::new(2, 1);
+        let model = Reduced::new(2, 1);
         model.idle.fall_asleep(1, false);
         assert!(model.idle.start_searching());
         let pusher = {
@@ -415,25 +353,30 @@ fn push_races_the_sleeper_of_another_word() {
     });
 }
 
-/// The watch sleeps when as many sleep as are at work. A spare that has left is none of these, and so must not be among those.
+/// The watch sleeps when as many sleep as are at work. A spare that has left is none of these, and so must not be found among those: whoever does not
+/// count it any more sees all that it did before it left.
 #[test]
 fn a_spare_that_has_left_is_not_among_the_sleepers() {
     loom::model(|| {
         let (idle, spares) = (Arc::new(Idle::new(1, 1)), Arc::new(Spares::new(1)));
+        let owned = Arc::new(UnsafeCell::new(0));
         let spare = spares.begin(0, 1).unwrap();
-        idle.fall_asleep(1, false);
         assert_eq!(spares.send_away(), Some(spare));
         let thread = {
-            let (idle, spares) = (idle.clone(), spares.clone());
+            let (idle, spares, owned) = (idle.clone(), spares.clone(), owned.clone());
             thread::spawn(move || {
-                // It was woken to leave.
+                idle.fall_asleep(1, false);
+                // It is woken to leave.
                 idle.wake_up(1);
+                // Stands for the bit: of a SeqCst word loom shows no old value to a SeqCst load.
+                own(&owned);
                 assert!(spares.leave(spare));
             })
         };
         // Loom does not find by itself that the other may go first, as it reads the word before it writes it.
         thread::yield_now();
         if spares.active() == 0 {
+            own(&owned);
             assert_eq!(idle.sleeping(), 0);
         }
         thread.join().unwrap();
