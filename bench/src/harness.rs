@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::apart;
 use crate::args::Args;
 use crate::case::{self, Case, Figure, Form, Setup, Speed};
-use crate::meter::{self, Usage};
+use crate::meter::{self, Sharing, Usage};
 use crate::report::{Outcome, Side};
 use crate::stats;
 use crate::syscalls::Counter;
@@ -98,11 +98,21 @@ impl Contest {
         (self.name(), stats::median(&samples.ns))
     }
 
-    /// So many rounds of one side after the first, on one runtime, for a profiler that counts. How many operations these were.
-    pub(crate) fn rounds(&self, side: case::Side, rounds: usize) -> (String, u64) {
+    /// So many rounds of one side after the first, on one runtime, for a profiler that counts. How many operations these were, and what a build
+    /// with `--cfg nezumi_count` has counted for each.
+    pub(crate) fn rounds(&self, side: case::Side, rounds: usize) -> String {
         let mut round = (self.side(side).prepare)(&self.setup);
         round();
-        (self.name(), (0..rounds).map(|_| round().ops).sum())
+        let (sharing, (allocations, ops)) =
+            Sharing::of(|| meter::allocations(|| (0..rounds).map(|_| round().ops).sum::<u64>()));
+        let mut line = format!("{}: {ops} operations", self.name());
+        if let Some(Sharing { modified, shared, locked, fenced }) = sharing {
+            let counts = [("rmw", modified), ("shared", shared), ("locks", locked), ("fences", fenced)];
+            for (name, count) in counts.into_iter().chain([("allocations", allocations)]) {
+                line += &format!(", {name} {:.4}", count as f64 / ops as f64);
+            }
+        }
+        line
     }
 
     fn name(&self) -> String {

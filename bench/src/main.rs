@@ -95,8 +95,7 @@ fn run(args: &Args) -> Result<bool, String> {
     if let Some(side) = args.profile {
         for contest in &contests {
             if let Some(rounds) = args.rounds {
-                let (name, ops) = contest.rounds(side, rounds);
-                println!("{name}: {ops} operations");
+                println!("{}", contest.rounds(side, rounds));
                 continue;
             }
             let (name, ns) = contest.profile(side, &Pace::of(args));

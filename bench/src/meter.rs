@@ -56,6 +56,31 @@ pub(crate) fn allocations<T>(work: impl FnOnce() -> T) -> (u64, T) {
     (ALLOCATIONS.load(Relaxed) - before, out)
 }
 
+/// What is counted of memory that threads share, while `work` runs; `None` in an ordinary build.
+pub(crate) struct Sharing {
+    /// Read-modify-writes, and those of them on a line that another thread wrote to last.
+    pub(crate) modified: u64,
+    pub(crate) shared: u64,
+    pub(crate) locked: u64,
+    pub(crate) fenced: u64,
+}
+
+impl Sharing {
+    #[cfg(nezumi_count)]
+    pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (Option<Sharing>, T) {
+        let before = nezumi_prim::count::Counts::now();
+        let out = work();
+        let nezumi_prim::count::Counts { modified, shared, locked, fenced } =
+            nezumi_prim::count::Counts::now() - before;
+        (Some(Sharing { modified, shared, locked, fenced }), out)
+    }
+
+    #[cfg(not(nezumi_count))]
+    pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (Option<Sharing>, T) {
+        (None, work())
+    }
+}
+
 /// What the kernel has counted so far, or (as a difference) meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Usage {

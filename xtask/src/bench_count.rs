@@ -1,8 +1,11 @@
-//! How many instructions an operation takes, which no other program on the machine changes.
+//! What can be counted of an operation, which no other program on the machine changes.
 //!
-//! Five workloads of the benchmark on one worker, under callgrind, twice each: with few rounds and with more. What the second run counts more than
+//! **Instructions.** //! Five workloads of the benchmark on one worker, under callgrind, twice each: with few rounds and with more. What the second run counts more than
 //! the first is the rounds' alone. `bench/instructions.json` says what it was. It is the compiler's work, too: another one may
 //! do with more or fewer, and then the table wants `--update`.
+//!
+//! **Writes to shared lines, locks, allocations** (`--shared`): a build with `--cfg nezumi_count` (`nezumi_prim::count`) says how often a thread modified
+//! what another had written to last. On two cores that costs little, and on many it is what limits a scheduler.
 
 use crate::shell;
 use anyhow::{Context, Result, ensure};
@@ -16,6 +19,9 @@ pub(crate) struct Options {
     /// Write the table instead.
     #[arg(long)]
     update: bool,
+    /// Count read-modify-writes of lines that others write, locks and allocations, and hold them to their limits.
+    #[arg(long, conflicts_with = "update")]
+    shared: bool,
 }
 
 /// Name and variant of each.
@@ -29,6 +35,42 @@ const WORKLOADS: [(&str, &str); 5] = [
 /// Rounds of the two runs.
 const ROUNDS: [u64; 2] = [1, 3];
 const TOLERANCE: f64 = 0.05;
+
+/// What an operation may do at the most in the steady state, on average over two workers or more.
+struct Limit {
+    workload: &'static str,
+    variant: &'static str,
+    shared: f64,
+    locks: f64,
+    allocations: f64,
+}
+
+/// As good as never: what starting, and waking others up, comes to per operation of a run.
+const NEVER: f64 = 0.02;
+/// A few locks in each round of 61 polls, for the timers, the driver and the inject queue: none is taken for the operation.
+const PER_ROUND: f64 = 0.05;
+
+const LIMITS: [Limit; 6] = [
+    Limit { workload: "spawn_join", variant: "", shared: NEVER, locks: PER_ROUND, allocations: 1.0 },
+    Limit { workload: "chained_spawn", variant: "", shared: NEVER, locks: PER_ROUND, allocations: 1.0 },
+    Limit { workload: "yield_many", variant: "", shared: NEVER, locks: PER_ROUND, allocations: NEVER },
+    Limit { workload: "timer_churn", variant: "0 pending", shared: NEVER, locks: NEVER, allocations: NEVER },
+    Limit {
+        workload: "timer_churn",
+        variant: "100k pending",
+        shared: NEVER,
+        locks: NEVER,
+        allocations: NEVER,
+    },
+    // The connection's own lock and the driver's seat, once each: the task sleeps in the driver.
+    Limit {
+        workload: "tcp_echo",
+        variant: "64 B, 1 connection",
+        shared: 0.1,
+        locks: 2.5,
+        allocations: NEVER,
+    },
+];
 
 /// `bench/instructions.json`.
 #[derive(Serialize, Deserialize)]
@@ -45,8 +87,11 @@ struct Row {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.shared {
+        return count_shared();
+    }
     let path = shell::root().join("bench/instructions.json");
-    let bench = build()?;
+    let bench = build("bench-count", "")?;
     let results = WORKLOADS.iter().map(|workload| count(&bench, *workload)).collect::<Result<Vec<Row>>>()?;
     let compiler =
         String::from_utf8(shell::output(Command::new("rustc").arg("--version"))?)?.trim().to_owned();
@@ -68,11 +113,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Builds the benchmark, and says where it lies.
-fn build() -> Result<std::path::PathBuf> {
-    let target = shell::target_dir().join("bench-count");
+fn build(directory: &str, flags: &str) -> Result<std::path::PathBuf> {
+    let target = shell::target_dir().join(directory);
     let mut cargo = shell::cargo();
     cargo.current_dir(shell::root().join("bench"));
     cargo.env("CARGO_TARGET_DIR", &target).args(["build", "--quiet", "--release"]);
+    if !flags.is_empty() {
+        cargo.env("RUSTFLAGS", flags);
+    }
     shell::run(&mut cargo)?;
     Ok(target.join("release/bench"))
 }
@@ -110,9 +158,45 @@ fn count(bench: &Path, (workload, variant): (&str, &str)) -> Result<Row> {
     })
 }
 
+/// What `--shared` does.
+fn count_shared() -> Result<()> {
+    let bench = build("nezumi_count", "--cfg nezumi_count")?;
+    let mut complaints = Vec::new();
+    for limit in &LIMITS {
+        let mut run = Command::new(&bench);
+        run.args(["--quick", "--workers", "2,4", "--profile", "nezumi", "--rounds", "3"]);
+        run.args(["--only", limit.workload, "--variant", limit.variant]);
+        let said = String::from_utf8(shell::output(&mut run)?)?;
+        ensure!(!said.is_empty(), "the benchmark has no {} {}", limit.workload, limit.variant);
+        for line in said.lines() {
+            println!("{line}");
+            complaints.extend(excesses(line, limit)?.into_iter().map(|excess| format!("{line}: {excess}")));
+        }
+    }
+    for complaint in &complaints {
+        eprintln!("{complaint}");
+    }
+    ensure!(complaints.is_empty(), "{} figures are above their limits", complaints.len());
+    Ok(())
+}
+
+/// What is above its limit in a line that the benchmark has said.
+fn excesses(line: &str, limit: &Limit) -> Result<Vec<String>> {
+    let mut excesses = Vec::new();
+    for (what, most) in [("shared", limit.shared), ("locks", limit.locks), ("allocations", limit.allocations)]
+    {
+        let count =
+            number_after(line, &format!(", {what} ")).with_context(|| format!("{line}: no {what}"))?;
+        if count > most {
+            excesses.push(format!("{what} is to be {most} at the most"));
+        }
+    }
+    Ok(excesses)
+}
+
 fn number_after(text: &str, what: &str) -> Option<f64> {
     let (_, rest) = text.rsplit_once(what)?;
-    rest.split_whitespace().next()?.parse().ok()
+    rest.split_whitespace().next()?.trim_end_matches(',').parse().ok()
 }
 
 /// What does not hold, a line each. Fewer than there were are no complaint, but the table should say so.
@@ -157,6 +241,17 @@ mod tests {
     #[test]
     fn what_the_table_lacks_is_no_pass() {
         assert_eq!(complaints(&[row("b", 1.0)], &[row("a", 1.0)]), ["b  is not in the table"]);
+    }
+
+    #[test]
+    fn what_is_above_its_limit_is_told() {
+        let limit = Limit { workload: "w", variant: "", shared: 0.1, locks: 0.1, allocations: 1.0 };
+        let line = "w , 2 workers: 10 operations, rmw 9.0, shared 0.2000, locks 0.1000, fences 0.0, allocations 1.5000";
+        assert_eq!(excesses(line, &limit).unwrap().len(), 2);
+        assert!(
+            excesses("w , 2 workers: 10 operations", &limit).is_err(),
+            "an ordinary build counts nothing"
+        );
     }
 
     #[test]

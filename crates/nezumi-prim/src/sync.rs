@@ -13,6 +13,10 @@ pub mod atomic {
     pub use crate::chaos::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
     };
+    #[cfg(nezumi_count)]
+    pub use crate::count::atomic::{
+        AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, fence,
+    };
     #[cfg(nezumi_loom)]
     pub use loom::sync::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -23,9 +27,9 @@ pub mod atomic {
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
         fence,
     };
-    #[cfg(nezumi_chaos)]
+    #[cfg(any(nezumi_chaos, nezumi_count))]
     pub use std::sync::atomic::Ordering;
-    #[cfg(not(any(nezumi_loom, nezumi_shuttle, nezumi_chaos)))]
+    #[cfg(not(any(nezumi_loom, nezumi_shuttle, nezumi_chaos, nezumi_count)))]
     pub use std::sync::atomic::{
         AtomicBool, AtomicIsize, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering,
         fence,
@@ -46,6 +50,13 @@ use std::time::Duration;
 fn hold_up() {
     #[cfg(nezumi_chaos)]
     crate::chaos::point();
+}
+
+#[inline(always)]
+fn take_lock() {
+    hold_up();
+    #[cfg(nezumi_count)]
+    crate::count::lock();
 }
 
 /// The guard of a [`Mutex`].
@@ -73,14 +84,14 @@ impl<T> Mutex<T> {
     /// Waits for the lock.
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, T> {
-        hold_up();
+        take_lock();
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        hold_up();
+        take_lock();
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
             Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -128,20 +139,21 @@ impl<T> RwLock<T> {
     /// Waits until no writer holds it, and reads. A thread that reads already may wait forever, behind a writer.
     #[inline]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        hold_up();
+        take_lock();
         self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Waits until nobody holds it, and writes.
     #[inline]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        hold_up();
+        take_lock();
         self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Reads if no writer holds it.
     #[inline]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        take_lock();
         match self.0.try_read() {
             Ok(guard) => Some(guard),
             Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
