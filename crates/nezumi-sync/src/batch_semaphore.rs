@@ -33,7 +33,7 @@
 //! touch of the node, stores its `share`: from there on the node is its future's alone, which may free it without locking.
 //!
 //! A future takes its permits, or its place in the queue, before it asks for a unit of the task's budget: a task that has
-//! used its budget up does not lose its turn. Without budget it keeps what it got, and tells its caller the next time.
+//! used its budget up does not lose its turn. Without budget it keeps what it got, and tells its caller the next time. To be refused costs nothing.
 //!
 //! Tests: `tests` below, property `behaves_like_a_fair_counter` in `semaphore`; loom: `models` below, one for each pair of
 //! acquire, release, drop of an acquire, and close.
@@ -671,9 +671,14 @@ impl Future for Acquire<'_> {
                 },
             }
         };
-        let taken = result.is_ok() && !was_queued;
+        if result.is_err() {
+            trace.polled(true);
+            inside.leave();
+            return Poll::Ready(result);
+        }
+        let taken = !was_queued;
         let Poll::Ready(coop) = coop::poll_proceed(cx) else {
-            if result.is_ok() && waiter.permits > 0 {
+            if waiter.permits > 0 {
                 // As if it had been queued and granted: they are told of the next time, or go back.
                 waiter.share.store(waiter.permits, Ordering::Relaxed);
                 *this.queued = true;
@@ -696,10 +701,8 @@ impl Future for Acquire<'_> {
             trace.polled(true);
             inside.leave();
         }
-        if result.is_ok() {
-            // The permits are the caller's now.
-            *this.queued = false;
-        }
+        // The permits are the caller's now.
+        *this.queued = false;
         coop.made_progress();
         Poll::Ready(result)
     }

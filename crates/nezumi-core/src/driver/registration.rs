@@ -209,10 +209,13 @@ impl<K: Keeper> Registration<K> {
         if event.ready.is_empty() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        operation().inspect_err(|error| {
-            if error.kind() == io::ErrorKind::WouldBlock {
-                self.clear_readiness(event);
+        operation().map_err(|error| {
+            if error.kind() != io::ErrorKind::WouldBlock {
+                return error;
             }
+            self.clear_readiness(event);
+            // The same error whether the system had to be asked or not.
+            io::ErrorKind::WouldBlock.into()
         })
     }
 

@@ -312,6 +312,23 @@ fn a_grant_waits_for_budget_too() {
 }
 
 #[test]
+fn to_be_refused_costs_no_budget_and_needs_none() {
+    let semaphore = Semaphore::new(0);
+    let mut queued = task(semaphore.acquire(1));
+    queued.assert_pending();
+    semaphore.close();
+    coop::budget(|| {
+        for _ in 0..1000 {
+            task(semaphore.acquire(1)).assert_ready().unwrap_err();
+        }
+        assert!(coop::has_budget_remaining());
+        spend_the_budget();
+        task(semaphore.acquire(1)).assert_ready().unwrap_err();
+        queued.assert_ready().unwrap_err();
+    });
+}
+
+#[test]
 fn an_acquire_spends_budget_only_when_it_is_served() {
     let semaphore = Semaphore::new(200);
     coop::budget(|| {

@@ -77,7 +77,11 @@ fn an_assumption_is_tried_and_withdrawn() {
     let registration = register(&handle, &mut receiver, mio::Interest::READABLE);
     registration.assume_ready(Readiness::READABLE);
     let attempt = || registration.try_io(Readiness::READ, || (&receiver).read(&mut [0; 8]));
-    assert_eq!(attempt().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+    for who in ["the system", "the readiness"] {
+        let refused = attempt().unwrap_err();
+        let known = (refused.kind(), refused.raw_os_error());
+        assert_eq!(known, (io::ErrorKind::WouldBlock, None), "the same error when {who} says so");
+    }
     let mut cx = Context::from_waker(Waker::noop());
     assert!(registration.poll_read_ready(&mut cx).is_pending());
 }
