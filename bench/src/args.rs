@@ -16,6 +16,7 @@ cargo run --release -- [OPTIONS]
   --rounds N         with --profile: one runtime and so many rounds after the first, for a profiler that counts
   --apart SIDE       one sample of one side, as JSON: what a run asks a process of its own for
   --self-check       Tokio against Tokio: every ratio should come out as 1
+  --watch-check      Nezumi without its watch against Nezumi with it: the same
   --floor            what the kernel alone makes of the load of `interference`: no runtime, a thread for each connection
   --gate             fail if a workload misses what it must reach
   --list             say what there is
@@ -35,10 +36,35 @@ pub(crate) struct Args {
     pub(crate) rounds: Option<usize>,
     pub(crate) apart: Option<Side>,
     pub(crate) variant: Option<String>,
-    pub(crate) self_check: bool,
+    pub(crate) rivals: Rivals,
     pub(crate) gate: bool,
     pub(crate) floor: bool,
     pub(crate) list: bool,
+}
+
+/// Who is compared with whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rivals {
+    TokioAndNezumi,
+    /// Tokio with itself: what the benchmark is worth.
+    TokioTwice,
+    /// Nezumi with itself: what its watch costs.
+    WithoutWatchAndWith,
+}
+
+impl Rivals {
+    /// Whether both should come out alike.
+    pub(crate) fn are_one(self) -> bool {
+        self != Rivals::TokioAndNezumi
+    }
+
+    pub(crate) fn names(self) -> [&'static str; 2] {
+        match self {
+            Rivals::TokioAndNezumi => ["tokio", "nezumi"],
+            Rivals::TokioTwice => ["tokio", "again"],
+            Rivals::WithoutWatchAndWith => ["unwatched", "nezumi"],
+        }
+    }
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -60,7 +86,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
         rounds: None,
         apart: None,
         variant: None,
-        self_check: false,
+        rivals: Rivals::TokioAndNezumi,
         gate: false,
         floor: false,
         list: false,
@@ -77,9 +103,16 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
             "--html" => args.html = Some(value()?),
             "--profile" => args.profile = Some(side(&word, &value()?)?),
             "--rounds" => args.rounds = Some(number(&word, &value()?)?),
-            "--apart" => args.apart = Some(side(&word, &value()?)?),
+            "--apart" => {
+                let side = side(&word, &value()?)?;
+                args.apart = Some(side);
+                if side == Side::Unwatched {
+                    args.rivals = Rivals::WithoutWatchAndWith;
+                }
+            }
             "--variant" => args.variant = Some(value()?),
-            "--self-check" => args.self_check = true,
+            "--self-check" => args.rivals = Rivals::TokioTwice,
+            "--watch-check" => args.rivals = Rivals::WithoutWatchAndWith,
             "--gate" => args.gate = true,
             "--floor" => args.floor = true,
             "--list" => args.list = true,
@@ -103,6 +136,8 @@ fn side(word: &str, text: &str) -> Result<Side, String> {
     match text {
         "tokio" => Ok(Side::Tokio),
         "nezumi" => Ok(Side::Nezumi),
+        // What `--watch-check` asks a process of its own for.
+        "unwatched" if word == "--apart" => Ok(Side::Unwatched),
         _ => Err(format!("{word} wants tokio or nezumi, not {text:?}")),
     }
 }
@@ -136,7 +171,7 @@ mod tests {
     #[test]
     fn nothing_said_means_everything_in_full() {
         let args = args("");
-        assert!(!args.quick && !args.gate && !args.self_check && args.only.is_empty());
+        assert!(!args.quick && !args.gate && args.rivals == Rivals::TokioAndNezumi && args.only.is_empty());
         assert_eq!(args.workers, [1, 2, 4]);
         assert_eq!(args.pairs, 20);
     }
@@ -146,7 +181,7 @@ mod tests {
         let args = args(
             "--quick --only spawn_join,16 --workers 1,8 --pairs 12 --json a.json --html b.html --self-check --gate --list",
         );
-        assert!(args.quick && args.self_check && args.gate && args.list);
+        assert!(args.quick && args.rivals == Rivals::TokioTwice && args.gate && args.list);
         assert_eq!(args.only, ["spawn_join", "16"]);
         assert_eq!(args.workers, [1, 8]);
         assert_eq!(args.pairs, 12);

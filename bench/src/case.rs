@@ -54,6 +54,8 @@ pub(crate) enum Figure {
 pub(crate) enum Side {
     Tokio,
     Nezumi,
+    /// Nezumi without its watch.
+    Unwatched,
 }
 
 impl Side {
@@ -61,6 +63,7 @@ impl Side {
         match self {
             Side::Tokio => "tokio",
             Side::Nezumi => "nezumi",
+            Side::Unwatched => "unwatched",
         }
     }
 }

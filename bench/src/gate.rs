@@ -27,7 +27,7 @@ impl fmt::Display for Miss {
 /// Everything that did not hold, in the order of the table.
 pub(crate) fn missed(report: &Report) -> Vec<Miss> {
     let results = &report.results;
-    if report.self_check {
+    if report.rivals.are_one() {
         return results.iter().filter_map(itself).collect();
     }
     let mut missed: Vec<Miss> =
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_side_against_itself_must_come_out_as_one() {
         let mut report = report(vec![sample("a", "", 1.0), sample("b", "", 1.5)]);
-        report.self_check = true;
+        report.rivals = Rivals::TokioTwice;
         let missed: Vec<String> = missed(&report).iter().map(Miss::to_string).collect();
         assert_eq!(missed, ["b at 2 workers: ratio of Tokio to itself = 1, found 1.50 (1.35..1.65)"]);
     }

@@ -126,7 +126,7 @@ impl Contest {
 
     fn side(&self, side: case::Side) -> &Case {
         match side {
-            case::Side::Tokio => &self.tokio,
+            case::Side::Tokio | case::Side::Unwatched => &self.tokio,
             case::Side::Nezumi => &self.nezumi,
         }
     }

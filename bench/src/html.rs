@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use crate::args::Rivals;
 use crate::case::Figure;
 use crate::curves;
 use crate::report::{Outcome, Report};
@@ -20,7 +21,11 @@ const LONGEST_BAR: f64 = 160.0;
 /// The whole page.
 pub(crate) fn render(report: &Report) -> String {
     let mut page = String::from(HEAD);
-    let rival = if report.self_check { "Tokio against itself" } else { "Tokio and Nezumi, side by side" };
+    let rival = match report.rivals {
+        Rivals::TokioAndNezumi => "Tokio and Nezumi, side by side",
+        Rivals::TokioTwice => "Tokio against itself",
+        Rivals::WithoutWatchAndWith => "Nezumi without its watch and with it",
+    };
     let quick = if report.quick { " Quick form: smaller rounds, fewer pairs." } else { "" };
     let _ = write!(
         page,

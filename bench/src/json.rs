@@ -12,7 +12,7 @@ pub(crate) fn render(report: &Report) -> String {
         "machine": report.machine,
         "commit": report.commit,
         "quick": report.quick,
-        "self_check": report.self_check,
+        "sides": report.rivals.names(),
         "geometric_mean_1_to_19": report.geometric_mean(),
         "results": results,
     });

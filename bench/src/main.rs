@@ -38,7 +38,7 @@ mod table;
 
 use std::process::ExitCode;
 
-use args::{Args, Parsed};
+use args::{Args, Parsed, Rivals};
 use harness::Pace;
 use report::Report;
 
@@ -83,8 +83,12 @@ fn main() -> ExitCode {
 /// Measures, shows, writes. False if a gate was asked for and something missed it.
 fn run(args: &Args) -> Result<bool, String> {
     meter::allow_many_files();
-    let rival = if args.self_check { on_tokio::all() } else { on_nezumi::all() };
-    let contests = harness::contests(on_tokio::all(), rival, on_smol::all(), args)?;
+    let [first, second] = match args.rivals {
+        Rivals::TokioAndNezumi => [on_tokio::all(), on_nezumi::all()],
+        Rivals::TokioTwice => [on_tokio::all(), on_tokio::all()],
+        Rivals::WithoutWatchAndWith => on_nezumi::without_watch_and_with(),
+    };
+    let contests = harness::contests(first, second, on_smol::all(), args)?;
 
     if let Some(side) = args.apart {
         for contest in &contests {
@@ -105,7 +109,7 @@ fn run(args: &Args) -> Result<bool, String> {
     }
 
     let mut report = Report::new(args);
-    let mut shown = table::Printer::new(args.self_check);
+    let mut shown = table::Printer::new(args.rivals);
     for contest in &contests {
         let result = contest.run(&Pace::of(args));
         shown.row(&result);

@@ -7,6 +7,9 @@ use crate::case::{Case, Side};
 #[path = "workloads/mod.rs"]
 mod workloads;
 
+/// Built as users build it.
+fn tune(_: &mut rt::runtime::Builder) {}
+
 /// All of them, in the order of the table.
 pub(crate) fn all() -> Vec<Case> {
     let mut cases = workloads::all();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::args::Args;
+use crate::args::{Args, Rivals};
 use crate::case::{Bound, Figure};
 use crate::machine;
 use crate::stats::Ratio;
@@ -12,7 +12,7 @@ pub(crate) struct Report {
     pub(crate) machine: String,
     pub(crate) commit: String,
     pub(crate) quick: bool,
-    pub(crate) self_check: bool,
+    pub(crate) rivals: Rivals,
     pub(crate) results: Vec<Outcome>,
 }
 
@@ -68,7 +68,7 @@ impl Report {
             machine: machine::machine(),
             commit: machine::commit(),
             quick: args.quick,
-            self_check: args.self_check,
+            rivals: args.rivals,
             results: Vec::new(),
         }
     }
@@ -151,7 +151,7 @@ pub(crate) mod tests {
             machine: "a <machine>".to_owned(),
             commit: "0123456789ab".to_owned(),
             quick: true,
-            self_check: false,
+            rivals: Rivals::TokioAndNezumi,
             results,
         }
     }

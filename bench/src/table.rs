@@ -1,5 +1,6 @@
 //! The results as text, row by row as they come.
 
+use crate::args::Rivals;
 use crate::case::{Case, Figure};
 use crate::gate::Miss;
 use crate::report::{Outcome, Report};
@@ -8,14 +9,15 @@ use crate::report::{Outcome, Report};
 pub(crate) struct Printer(());
 
 impl Printer {
-    pub(crate) fn new(self_check: bool) -> Printer {
+    pub(crate) fn new(rivals: Rivals) -> Printer {
+        let [first, second] = rivals.names();
         println!(
             "{:>2} {:<34} {:>2} {:>9} {:>9} {:>8}  {:>6} {:>13} {:>5} {:>6}  {:>11} {:>15} {:>13} {:>15}",
             "#",
             "workload",
             "w",
-            "tokio",
-            if self_check { "again" } else { "nezumi" },
+            first,
+            second,
             "smol",
             "ratio",
             "95 %",

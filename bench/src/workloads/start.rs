@@ -5,11 +5,10 @@ use crate::case::Setup;
 
 /// A runtime as users build it.
 pub(super) fn runtime(setup: &Setup) -> rt::runtime::Runtime {
-    rt::runtime::Builder::new_multi_thread()
-        .worker_threads(setup.workers)
-        .enable_all()
-        .build()
-        .expect("the runtime could not be built")
+    let mut builder = rt::runtime::Builder::new_multi_thread();
+    builder.worker_threads(setup.workers).enable_all();
+    super::super::tune(&mut builder);
+    builder.build().expect("the runtime could not be built")
 }
 
 /// Runs `future` as a task, so that what it does is done by a worker and not by the thread that waits for it.

@@ -101,7 +101,7 @@ impl RuntimeMetrics {
         self.sum(|counters| counters.forced_yields.get())
     }
 
-    /// How long a worker has been awake.
+    /// How long a worker has been awake, and spares that stood in for it: more than the time that has passed, if both worked at once.
     ///
     /// # Panics
     ///
