@@ -28,11 +28,12 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Developer commands of Nezumi", version)]
 enum Command {
-    /// Runs the models of the lock-free structures under loom.
+    /// Runs the models of the lock-free structures under loom: three minutes, and the builds. Nothing in it is random.
     Loom(loom::Options),
-    /// Weakens each memory ordering, one at a time, and runs the models, which must notice.
+    /// Weakens each memory ordering, one at a time, and runs the models, which must notice: ten minutes, builds included. Nothing in it is random.
     MutateOrderings(mutate::Options),
-    /// Runs unit tests under Miri.
+    /// Runs unit tests under Miri: a quarter of an hour at most. `--seeds N` runs, of each structure, the tests in which threads meet with so many seeds, and
+    /// `--seed S` with one; `--full` runs everything.
     Miri(miri::Options),
     /// Runs the published tests of Tokio and its companions on Nezumi.
     Conformance(conformance::Options),
@@ -48,9 +49,10 @@ enum Command {
     Stress(stress::Options),
     /// Plays mixed scenes in one runtime for long: by default a minute on 2 and one on 4 workers. `--minutes M --workers N,N --seed S`.
     Soak(proof::Arguments),
-    /// Runs whole runtimes under shuttle: 10 000 random and PCT schedules of each program, a fresh seed each time.
+    /// Runs whole runtimes under shuttle: 10 000 random and PCT schedules of each program, a fresh seed each time, in five
+    /// minutes at most. `--seed S` for an earlier one.
     Shuttle(shuttle::Options),
-    /// Lets everything go wrong that can: panics, refusals, signals, forks, crowds; each case in a process of its own, some ten minutes in all.
+    /// Lets everything go wrong that can: panics, refusals, signals, forks, crowds; each case in a process of its own, some ten minutes in all. `--short --seed S`.
     Faults(proof::Arguments),
     /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --queue-seconds S --seed S`.
     Chaos(proof::Arguments),

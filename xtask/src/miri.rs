@@ -1,18 +1,30 @@
-//! Unit tests under Miri: undefined behaviour, leaks, and, over many seeds, weak memory.
+//! Unit tests under Miri: undefined behaviour, leaks, and, over many seeds, weak memory and the order of threads.
+//!
+//! A seed decides when a thread is interrupted, what an atomic load of an old value returns, and where memory lies. What depends on one of these is in
+//! [`MODULES`], a structure at a time, and is run with as many seeds as asked for; the other tests are run once, with [`SHARES`].
 
 use crate::shell;
-use anyhow::{Result, bail};
-use std::time::Duration;
+use anyhow::{Result, bail, ensure};
+use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Every test of every crate, over many seeds, under Tree Borrows, too. Hours.
+    /// Every test of every crate, then every module with 64 seeds, and with 8 under Tree Borrows: an hour on two processors.
     #[arg(long)]
     full: bool,
+    /// Of each module the tests in which threads meet, with so many seeds: 64 take half an hour on two processors.
+    #[arg(long, value_name = "N")]
+    seeds: Option<u32>,
+    /// The first of these seeds. Alone: only this one, as a replay.
+    #[arg(long, value_name = "S")]
+    seed: Option<u32>,
+    /// Under Tree Borrows.
+    #[arg(long)]
+    tree_borrows: bool,
     /// Only this crate.
     #[arg(long, value_name = "CRATE")]
     package: Option<String>,
-    /// Only tests whose path contains this.
+    /// Only tests whose path contains this; of modules, only those whose name does.
     filter: Option<String>,
 }
 
@@ -35,43 +47,166 @@ const SHARES: &[Share] = &[
     share("nezumi-core", &["task::"], 600),
 ];
 
-/// What only a full run has the time for.
-const FULL_ONLY: &[Share] = &[share("nezumi-sync", &[], 600), share("nezumi-io", &[], 600)];
+/// What only a full run has the time for: all of each crate.
+const FULL_SHARES: &[Share] = &[
+    share("nezumi-prim", &[], 60),
+    share("nezumi-wake", &[], 300),
+    share("nezumi-queue", &[], 600),
+    share("nezumi-core", &[], 1800),
+    share("nezumi-sync", &[], 1800),
+    share("nezumi-io", &[], 1800),
+];
+
+/// A structure that threads share.
+struct Module {
+    name: &'static str,
+    package: &'static str,
+    /// Parts of the names of those of its tests in which threads meet.
+    filters: &'static [&'static str],
+}
+
+const fn module(name: &'static str, package: &'static str, filters: &'static [&'static str]) -> Module {
+    Module { name, package, filters }
+}
+
+const MODULES: &[Module] = &[
+    module("parker", "nezumi-prim", &["parker::"]),
+    module("atomic-waker", "nezumi-wake", &["atomic_waker::", "block_on::"]),
+    module("ring", "nezumi-queue", &["ring::tests::many_threads"]),
+    module("shelf", "nezumi-queue", &["shelf::tests::two_rescuers"]),
+    module("relay", "nezumi-queue", &["relay::tests::many_threads"]),
+    module("inject", "nezumi-queue", &["inject::tests::many_threads"]),
+    module("task", "nezumi-core", &["wakes_an_abort_and_the_drop", "ids_are_unique_across"]),
+    module("idle", "nezumi-core", &["no_push_is_slept_through"]),
+    module("readiness", "nezumi-core", &["driver::tests::chaos"]),
+    module("timers", "nezumi-core", &["owners_race_with_whoever_fires", "one_at_a_time"]),
+    module(
+        "blocking",
+        "nezumi-core",
+        &[
+            "blocking::tests::expiry_against",
+            "blocking::tests::jobs_that_wait",
+            "blocking::tests::shutdown_cancels",
+        ],
+    ),
+    module(
+        "semaphore",
+        "nezumi-sync",
+        &["threads_that_give_up_lose_no_permit", "semaphore::tests::blocking"],
+    ),
+    module("locks", "nezumi-sync", &["threads_count_without_loss", "wait_for_another_thread"]),
+    module("notify", "nezumi-sync", &["threads_that_give_up_lose_no_notification"]),
+    module(
+        "mpsc",
+        "nezumi-sync",
+        &["threads_lose_nothing", "senders_cross_borders", "try_recv_never_misses", "senders_race_the_end"],
+    ),
+    module("oneshot", "nezumi-sync", &["threads_hand_values_over", "blocking_recv_sleeps"]),
+    module("watch", "nezumi-sync", &["the_final_value_is_seen_by_every_thread"]),
+    module("broadcast", "nezumi-sync", &["never_cloned_twice_at_once"]),
+    module("once", "nezumi-sync", &["threads_agree_on_one_value", "one_of_many_threads_sets_it"]),
+];
+
+/// A panic within a panic, whose backtrace takes Miri seconds to write.
+const NOT_WITH_MANY_SEEDS: &str = "panic";
+
+const SEEDS: u32 = 64;
+/// On a machine that has other things to do.
+const SECONDS_OF_A_SEED: u64 = 30;
+const SEEDS_UNDER_TREE_BORROWS: u32 = 8;
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let start = Instant::now();
     let mut failed = Vec::new();
-    for share in SHARES.iter().chain(if options.full { FULL_ONLY } else { &[] }) {
-        if options.package.as_deref().is_some_and(|package| package != share.package) {
-            continue;
-        }
-        let filters: Vec<&str> = match &options.filter {
-            Some(filter) => vec![filter],
-            None if options.full => Vec::new(),
-            None => share.filters.to_vec(),
-        };
-        let flags: &[&str] = if options.full {
-            &["-Zmiri-many-seeds=0..32", "-Zmiri-many-seeds=0..8 -Zmiri-tree-borrows"]
-        } else {
-            &[""]
-        };
-        for flags in flags {
-            let mut test = shell::cargo_nightly();
-            test.env("MIRIFLAGS", format!("-Zmiri-strict-provenance -Zmiri-disable-isolation {flags}"))
-                .env("CARGO_TARGET_DIR", shell::target_dir().join("miri"))
-                .args(["miri", "test", "--quiet", "--lib", "--package", share.package, "--"])
-                .args(&filters);
-            let limit = Duration::from_secs(share.seconds * if options.full { 100 } else { 1 });
-            match shell::run_within(limit, &mut test) {
-                Ok(took) => println!("{}: {:.1} s", share.package, took.as_secs_f64()),
-                Err(error) => {
-                    eprintln!("{error:#}");
-                    failed.push(share.package);
-                }
-            }
+    let only_modules = options.seeds.is_some() || options.seed.is_some();
+    if !only_modules {
+        let shares = if options.full { FULL_SHARES } else { SHARES };
+        for share in shares {
+            run_share(share, options, &mut failed);
         }
     }
+    if options.full || only_modules {
+        // A seed alone is a replay.
+        let seeds = options.seeds.unwrap_or(if options.seed.is_some() { 1 } else { SEEDS });
+        run_modules(options, seeds, options.tree_borrows, &mut failed)?;
+        if options.full {
+            run_modules(options, SEEDS_UNDER_TREE_BORROWS, true, &mut failed)?;
+        }
+    }
+    println!("{:.0} s in all", start.elapsed().as_secs_f64());
     if !failed.is_empty() {
         bail!("Miri found something in {}", failed.join(", "));
     }
     Ok(())
+}
+
+fn is_meant(options: &Options, package: &str) -> bool {
+    options.package.as_deref().is_none_or(|wanted| wanted == package)
+}
+
+fn run_share(share: &Share, options: &Options, failed: &mut Vec<String>) {
+    if !is_meant(options, share.package) {
+        return;
+    }
+    let filters = options.filter.as_deref().map_or(share.filters.to_vec(), |filter| vec![filter]);
+    // A test may look at the system.
+    let mut tests = tests(share.package, options.tree_borrows, "-Zmiri-disable-isolation");
+    tests.args(filters);
+    match shell::run_within(Duration::from_secs(share.seconds), &mut tests) {
+        Ok(took) => println!("{}: {:.1} s of at most {} s", share.package, took.as_secs_f64(), share.seconds),
+        Err(error) => {
+            eprintln!("{error:#}");
+            failed.push(share.package.to_owned());
+        }
+    }
+}
+
+fn run_modules(options: &Options, seeds: u32, tree_borrows: bool, failed: &mut Vec<String>) -> Result<()> {
+    let first = options.seed.unwrap_or(0);
+    let Some(end) = first.checked_add(seeds) else { bail!("there are not so many seeds") };
+    let is_chosen = |module: &&Module| {
+        is_meant(options, module.package)
+            && options.filter.as_deref().is_none_or(|part| module.name.contains(part))
+    };
+    let chosen: Vec<_> = MODULES.iter().filter(is_chosen).collect();
+    ensure!(!chosen.is_empty(), "there is no such module");
+    // The modules of a package together: what takes longest is the start of the program, for each seed.
+    for modules in chosen.chunk_by(|one, next| one.package == next.package) {
+        let package = modules[0].package;
+        let names: Vec<_> = modules.iter().map(|module| module.name).collect();
+        let names = names.join(", ");
+        // Miri runs as many seeds at once as there are processors, and says which of them fails. Apart from the system, with a clock of its own, it
+        // does the same again with the same seed.
+        let mut tests = tests(package, tree_borrows, &format!("-Zmiri-many-seeds={first}..{end}"));
+        modules.iter().for_each(|module| _ = tests.args(module.filters));
+        tests.args(["--skip", NOT_WITH_MANY_SEEDS]);
+        // The build comes first.
+        let seconds = 300 + SECONDS_OF_A_SEED * u64::from(seeds);
+        let how = if tree_borrows { " --tree-borrows" } else { "" };
+        let what = format!("{package}{how}: {names}, seeds {first} to {}", end - 1);
+        match shell::run_within(Duration::from_secs(seconds), &mut tests) {
+            Ok(took) => println!("{what}: {:.1} s of at most {seconds} s", took.as_secs_f64()),
+            Err(error) => {
+                eprintln!("{error:#}");
+                eprintln!(
+                    "{what}: above stands which seed failed; again: cargo xtask miri{how} --package {package} --seed <that>"
+                );
+                failed.push(package.to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The unit tests of a package; filters are to follow.
+fn tests(package: &str, tree_borrows: bool, flags: &str) -> std::process::Command {
+    let borrows = if tree_borrows { "-Zmiri-tree-borrows" } else { "" };
+    let mut tests = shell::cargo_nightly();
+    tests
+        .env("MIRIFLAGS", format!("-Zmiri-strict-provenance {borrows} {flags}"))
+        // To write one takes Miri seconds.
+        .env("RUST_BACKTRACE", "0")
+        .env("CARGO_TARGET_DIR", shell::target_dir().join("miri"))
+        .args(["miri", "test", "--quiet", "--lib", "--package", package, "--"]);
+    tests
 }

@@ -37,6 +37,14 @@ pub(crate) mod tests {
     use nezumi_prim::sync::atomic::AtomicPtr;
     use std::ptr::{self, NonNull};
 
+    /// Between two looks of a thread that has nothing else to do. Miri, which runs one thread at a time, would wait long for it to stop by chance.
+    #[cfg(not(any(nezumi_loom, nezumi_shuttle)))]
+    pub(crate) fn take_turns() {
+        if cfg!(miri) {
+            std::thread::yield_now();
+        }
+    }
+
     /// An owned number. Lost ones are leaks that Miri reports; doubled ones are double frees.
     #[derive(Debug)]
     pub(crate) struct Num(Box<Node>);

@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn many_threads_lose_and_double_nothing() {
-        let batches = if cfg!(miri) { 10 } else { 20_000 };
+        let batches = if cfg!(miri) { 3 } else { 20_000 };
         let relay = Relay::new(2);
         let sum = AtomicU64::new(0);
         let add = |batch| {

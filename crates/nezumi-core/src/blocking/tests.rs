@@ -430,14 +430,17 @@ fn nobody_counts_on_the_thread_of_a_resident() {
     assert!(pool.shutdown(None));
 }
 
-/// The most of these jobs that were run at once.
-fn most_at_once(pool: &Pool<Work, Flag>, jobs: usize) -> usize {
+/// How many of eight jobs ran at once, of which `expected` at a time wait for each other.
+fn most_at_once(pool: &Pool<Work, Flag>, expected: usize) -> usize {
+    let jobs = 8;
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let barrier = Arc::new(Barrier::new(expected));
     let (send, receive) = mpsc::channel();
     for _ in 0..jobs {
-        let (now, most, send) = (now.clone(), most.clone(), send.clone());
+        let (now, most, barrier, send) = (now.clone(), most.clone(), barrier.clone(), send.clone());
         let run = move || {
             most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+            barrier.wait();
             std::thread::sleep(Duration::from_millis(2));
             now.fetch_sub(1, Ordering::Relaxed);
             send.send(()).unwrap();
@@ -454,14 +457,14 @@ fn a_thread_that_a_resident_has_left_does_not_add_to_the_jobs_at_once() {
     for max_jobs in [1, 2] {
         let config = Config { max_jobs, ..config(max_jobs + 2, FOREVER) };
         let pool = Pool::with_limit(config, 2);
-        assert_eq!(most_at_once(&pool, 8), max_jobs, "before there were residents");
+        assert_eq!(most_at_once(&pool, max_jobs), max_jobs, "before there were residents");
         for _ in 0..2 {
             let (begun, begins) = mpsc::channel();
             let job = Work { is_resident: true, ..work(move || begun.send(()).unwrap()) };
             pool.spawn(job, Duty::Mandatory, &Flag).unwrap();
             begins.recv().unwrap();
         }
-        assert_eq!(most_at_once(&pool, 8), max_jobs);
+        assert_eq!(most_at_once(&pool, max_jobs), max_jobs);
         assert!(pool.shutdown(None));
     }
 }

@@ -123,7 +123,7 @@ mod tests {
         let threads: Vec<_> = (0..4)
             .map(|_| {
                 std::thread::spawn(|| {
-                    (0..if cfg!(miri) { 40 } else { 3000 }).map(|_| Id::next()).collect::<Vec<_>>()
+                    (0..if cfg!(miri) { 10 } else { 3000 }).map(|_| Id::next()).collect::<Vec<_>>()
                 })
             })
             .collect();

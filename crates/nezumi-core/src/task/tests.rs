@@ -315,6 +315,53 @@ fn wake_during_poll_is_not_lost_and_wakes_do_not_add_up() {
     list.check_all_freed();
 }
 
+/// All at once, on threads of their own: a waker that is cloned, woken and dropped, an abort, and the drop of the handle, beside whoever runs the task.
+#[test]
+fn wakes_an_abort_and_the_drop_of_the_handle_race_the_polls() {
+    struct CountDrops(Arc<AtomicUsize>);
+
+    impl Drop for CountDrops {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    for _ in 0..if cfg!(miri) { 2 } else { 300 } {
+        let list = Arc::new(List::default());
+        let drops = Arc::new(AtomicUsize::new(0));
+        let place: Arc<Mutex<Option<Waker>>> = Arc::default();
+        let (guard, inner) = (CountDrops(drops.clone()), place.clone());
+        let mut polls = 0;
+        let join = list.spawn(poll_fn(move |cx| {
+            let _held = &guard;
+            inner.lock().unwrap().get_or_insert_with(|| cx.waker().clone());
+            polls += 1;
+            if polls == 3 { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        list.run();
+        let waker = place.lock().unwrap().take().unwrap();
+        let abort = join.abort_handle();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let another = waker.clone();
+                waker.wake_by_ref();
+                drop(waker);
+                another.wake();
+            });
+            scope.spawn(move || abort.abort());
+            scope.spawn(move || drop(join));
+            for _ in 0..3 {
+                list.run();
+                std::thread::yield_now();
+            }
+        });
+        list.run();
+        drop(place.lock().unwrap().take());
+        assert_eq!(drops.load(Ordering::Relaxed), 1, "aborted, or polled three times: once");
+        list.check_all_freed();
+    }
+}
+
 #[test]
 fn wakers_outlive_the_task_and_the_last_one_frees_it() {
     let list = Arc::new(List::default());

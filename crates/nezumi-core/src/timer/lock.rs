@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn one_at_a_time() {
         let lock = Arc::new(Lock::new((0u64, 0u64)));
-        let rounds = if cfg!(miri) { 50 } else { 20_000 };
+        let rounds = if cfg!(miri) { 10 } else { 20_000 };
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {

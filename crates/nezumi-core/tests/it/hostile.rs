@@ -344,9 +344,9 @@ fn a_join_waker_that_panics_when_dropped_does_not_hold_up_the_end() {
             drop(waker);
             waiting.push(task);
         }
-        // Nobody polls them any more, and nobody takes the wakers back.
-        std::mem::forget(waiting);
+        // Nobody polls them any more, and nobody takes the wakers back, until the runtime has ended.
         drop(rt);
         assert_eq!(census.alive(), 0);
+        drop(waiting);
     }
 }

@@ -43,6 +43,25 @@ fn a_wait_that_was_given_up_can_be_begun_again() {
     });
 }
 
+/// Another child ends, and all who wait for one by the signal are woken; or the task is polled for a reason of its own.
+#[test]
+fn a_wake_for_nothing_does_not_end_the_wait() {
+    both_ways("wait::a_wake_for_nothing_does_not_end_the_wait", || {
+        on_each(|| async {
+            let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+            // It goes on only when this is dropped, which the wait must not do.
+            let stdin = child.stdin.take().unwrap();
+            let mut wait = pin!(child.wait());
+            for _ in 0..3 {
+                assert!(wait.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+                assert!(sh("exit 0").status().await.unwrap().success());
+            }
+            drop(stdin);
+            assert!(wait.await.unwrap().success());
+        });
+    });
+}
+
 #[test]
 fn waiting_ends_the_input_and_asking_does_not() {
     on_each(|| async {

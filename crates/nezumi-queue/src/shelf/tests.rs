@@ -1,5 +1,5 @@
 use super::Shelf;
-use crate::item::tests::Num;
+use crate::item::tests::{Num, take_turns};
 use crate::{Batch, Busy};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -71,7 +71,7 @@ fn what_is_left_on_a_shelf_is_dropped() {
 
 #[test]
 fn two_rescuers_and_an_owner_lose_and_double_nothing() {
-    let items: u32 = if cfg!(miri) { 100 } else { 300_000 };
+    let items: u32 = if cfg!(miri) { 25 } else { 300_000 };
     let shelf = Shelf::<Num, 4>::new();
     let (done, sum, count) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let eat = |value: u32| {
@@ -86,6 +86,7 @@ fn two_rescuers_and_an_owner_lose_and_double_nothing() {
                         Ok(batch) => values(batch).into_iter().for_each(eat),
                         Err(Busy) => std::hint::spin_loop(),
                     }
+                    take_turns();
                 }
             });
         }

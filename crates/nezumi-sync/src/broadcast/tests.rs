@@ -379,7 +379,7 @@ fn values_that_are_not_sync_are_never_cloned_twice_at_once() {
             Self { busy: AtomicUsize::new(0) }
         }
     }
-    let rounds = if cfg!(miri) { 5 } else { 2000 };
+    let rounds = if cfg!(miri) { 2 } else { 2000 };
     let (tx, rx) = channel(4);
     let readers: Vec<_> = (0..3)
         .map(|_| {

@@ -132,7 +132,7 @@ fn wakers_run_outside_the_lock() {
 
 #[test]
 fn threads_count_without_loss() {
-    const EACH: usize = if cfg!(miri) { 20 } else { 5_000 };
+    const EACH: usize = if cfg!(miri) { 4 } else { 5_000 };
     let mutex = Arc::new(Mutex::new(0));
     let threads: Vec<_> = (0..4)
         .map(|_| {

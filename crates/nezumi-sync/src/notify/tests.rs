@@ -271,7 +271,7 @@ impl Queue {
 /// Consumers that wait, and consumers that give up: whatever they do, no push is left without one who knows of it.
 #[test]
 fn threads_that_give_up_lose_no_notification() {
-    const EACH: usize = if cfg!(miri) { 10 } else { 5_000 };
+    const EACH: usize = if cfg!(miri) { 4 } else { 5_000 };
     let queue = Arc::new(Queue::default());
     let consumers: Vec<_> = (0..2)
         .map(|id| {

@@ -275,7 +275,7 @@ fn blocking_recv_sleeps_until_the_value_comes_and_refuses_a_thread_with_tasks() 
 
 #[test]
 fn threads_hand_values_over_without_loss() {
-    let rounds = if cfg!(miri) { 20 } else { 2000 };
+    let rounds = if cfg!(miri) { 5 } else { 2000 };
     let census = Census::default();
     for id in 0..rounds {
         let (tx, rx) = channel();

@@ -234,7 +234,7 @@ fn wakers_run_outside_the_lock() {
 
 #[test]
 fn threads_count_without_loss() {
-    const EACH: usize = if cfg!(miri) { 20 } else { 2_000 };
+    const EACH: usize = if cfg!(miri) { 4 } else { 2_000 };
     let lock = Arc::new(RwLock::new((0, 0)));
     let threads: Vec<_> = (0..4)
         .map(|i| {

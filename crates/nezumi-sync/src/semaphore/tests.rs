@@ -320,7 +320,7 @@ fn a_permit_may_outlive_the_borrowed_handle() {
 #[test]
 fn threads_that_give_up_lose_no_permit() {
     const PERMITS: usize = 3;
-    const ROUNDS: usize = if cfg!(miri) { 10 } else { 3_000 };
+    const ROUNDS: usize = if cfg!(miri) { 4 } else { 3_000 };
     let semaphore = Arc::new(Semaphore::new(PERMITS));
     let inside = Arc::new(AtomicUsize::new(0));
     let threads: Vec<_> = (0..4)

@@ -328,7 +328,7 @@ fn changed_wait_for_and_closed_spend_budget() {
 
 #[test]
 fn the_final_value_is_seen_by_every_thread() {
-    let (rounds, threads) = if cfg!(miri) { (5, 2) } else { (2000, 4) };
+    let (rounds, threads) = if cfg!(miri) { (2, 2) } else { (2000, 4) };
     let (tx, rx) = channel(0);
     let watchers: Vec<_> = (0..threads)
         .map(|_| {

@@ -278,7 +278,7 @@ fn a_wheel_that_was_empty_starts_at_the_present() {
 #[test]
 fn owners_race_with_whoever_fires() {
     let timers = Arc::new(Timers::new());
-    let (rounds, batch) = if cfg!(miri) { (3, 20) } else { (200, 100) };
+    let (rounds, batch) = if cfg!(miri) { (2, 6) } else { (200, 100) };
     let (waiter, waker) = Waiter::new();
     let (other, other_waker) = Waiter::new();
     for round in 0..rounds {

@@ -280,7 +280,7 @@ fn a_send_gives_up_when_its_time_is_over() {
 
 #[test]
 fn threads_lose_nothing_and_keep_the_order_of_each_sender() {
-    let (senders, each) = if cfg!(miri) { (2, 40) } else { (4, 20_000) };
+    let (senders, each) = if cfg!(miri) { (2, 10) } else { (4, 20_000) };
     for bound in [1, 7, 64] {
         let (tx, mut rx) = channel(bound);
         let threads: Vec<_> = (0..senders)

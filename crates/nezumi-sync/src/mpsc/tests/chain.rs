@@ -95,7 +95,7 @@ fn refused_sends_build_no_blocks() {
 
 #[test]
 fn senders_cross_borders_while_blocks_are_given_back() {
-    let each = if cfg!(miri) { 5 * BLOCK } else { 1000 * BLOCK };
+    let each = if cfg!(miri) { BLOCK + 2 } else { 1000 * BLOCK };
     let (tx, mut rx) = unbounded_channel();
     std::thread::scope(|scope| {
         for _ in 0..3 {

@@ -100,7 +100,7 @@ fn blocking_forms_refuse_a_thread_with_tasks() {
 
 #[test]
 fn threads_lose_nothing_and_keep_the_order_of_each_sender() {
-    let (senders, each) = if cfg!(miri) { (3, 100) } else { (4, 50_000) };
+    let (senders, each) = if cfg!(miri) { (2, 20) } else { (4, 50_000) };
     let (tx, mut rx) = unbounded_channel();
     let threads: Vec<_> = (0..senders)
         .map(|id| {
@@ -120,7 +120,7 @@ fn threads_lose_nothing_and_keep_the_order_of_each_sender() {
 
 #[test]
 fn try_recv_never_misses_a_message_whose_send_returned() {
-    let rounds = if cfg!(miri) { 10 } else { 5000 };
+    let rounds = if cfg!(miri) { 3 } else { 5000 };
     let (tx, mut rx) = unbounded_channel();
     let barrier = Barrier::new(2);
     std::thread::scope(|scope| {
@@ -142,7 +142,7 @@ fn try_recv_never_misses_a_message_whose_send_returned() {
 
 #[test]
 fn senders_race_the_end_and_every_message_is_accounted_for() {
-    let rounds = if cfg!(miri) { 5 } else { 500 };
+    let rounds = if cfg!(miri) { 2 } else { 500 };
     for _ in 0..rounds {
         let census = Census::default();
         let (tx, mut rx) = unbounded_channel();
