@@ -100,6 +100,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::args::Rivals;
     use crate::report::tests::{report, sample};
 
     fn rules(results: Vec<Outcome>) -> Vec<String> {

@@ -16,6 +16,8 @@ mod start;
 #[path = "workloads/yield_many.rs"]
 mod yield_many;
 
+fn tune(_: &mut rt::runtime::Builder) {}
+
 pub(crate) fn all() -> Vec<Case> {
     [spawn_join::cases(), spawn_burst::cases(), yield_many::cases(), chained_spawn::cases()]
         .into_iter()

@@ -99,7 +99,7 @@ impl Side {
     fn of_runtime(self) -> &'static str {
         match self {
             Side::Tokio => "tokio::",
-            Side::Nezumi => "nezumi",
+            Side::Nezumi | Side::Unwatched => "nezumi",
         }
     }
 }

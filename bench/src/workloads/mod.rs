@@ -2,7 +2,7 @@
 //!
 //! These files are compiled once per runtime: `rt` is whichever it is.
 
-use super::rt;
+use super::{rt, tune};
 use crate::case::Case;
 
 mod start;

@@ -1,13 +1,13 @@
 //! How a workload gets onto a runtime.
 
-use super::rt;
+use super::{rt, tune};
 use crate::case::Setup;
 
 /// A runtime as users build it.
 pub(super) fn runtime(setup: &Setup) -> rt::runtime::Runtime {
     let mut builder = rt::runtime::Builder::new_multi_thread();
     builder.worker_threads(setup.workers).enable_all();
-    super::super::tune(&mut builder);
+    tune(&mut builder);
     builder.build().expect("the runtime could not be built")
 }
 
