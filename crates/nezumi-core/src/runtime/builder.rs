@@ -170,7 +170,7 @@ impl Builder {
         self
     }
 
-    /// How many closures of [`spawn_blocking`](crate::task::spawn_blocking), and how much of what else blocks, such as file I/O, may be run at once.
+    /// How many closures of `task::spawn_blocking`, and how much of what else blocks, such as file I/O, may be run at once.
     /// What is more waits. By default 512. Workers, and spares that stand in for them, have threads beside these.
     ///
     /// # Panics
