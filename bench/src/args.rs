@@ -58,6 +58,15 @@ impl Rivals {
         self != Rivals::TokioAndNezumi
     }
 
+    /// Whose figure is divided by whose, for a reader.
+    pub(crate) fn ratio(self) -> &'static str {
+        match self {
+            Rivals::TokioAndNezumi => "Tokio's figure over ours, more is better",
+            Rivals::TokioTwice => "Tokio's figure over its own",
+            Rivals::WithoutWatchAndWith => "the figure without the watch over that with it",
+        }
+    }
+
     pub(crate) fn names(self) -> [&'static str; 2] {
         match self {
             Rivals::TokioAndNezumi => ["tokio", "nezumi"],

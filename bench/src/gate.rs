@@ -1,11 +1,12 @@
 //! What must hold.
 //!
 //! Each workload names the ratio it must reach. It is missed only if the whole interval lies below it: what noise could
-//! explain does not fail a build. Some workloads must hold more than that. When Tokio runs against itself, one thing must hold:
+//! explain does not fail a build. Some workloads must hold more than that. When a side runs against itself, one thing must hold:
 //! no interval may lie wholly beside 1.
 
 use std::fmt;
 
+use crate::args::Rivals;
 use crate::case::Bound;
 use crate::report::{Outcome, Report};
 
@@ -28,7 +29,7 @@ impl fmt::Display for Miss {
 pub(crate) fn missed(report: &Report) -> Vec<Miss> {
     let results = &report.results;
     if report.rivals.are_one() {
-        return results.iter().filter_map(itself).collect();
+        return results.iter().filter_map(|result| itself(result, report.rivals)).collect();
     }
     let mut missed: Vec<Miss> =
         results.iter().flat_map(|result| [ratio(result), user_cpu(result)]).flatten().collect();
@@ -70,11 +71,12 @@ fn bounds(result: &Outcome) -> Vec<Miss> {
     bounds.iter().filter_map(missed).collect()
 }
 
-fn itself(result: &Outcome) -> Option<Miss> {
+fn itself(result: &Outcome, rivals: Rivals) -> Option<Miss> {
+    let side = if rivals == Rivals::TokioTwice { "Tokio" } else { "Nezumi" };
     let ratio = result.ratio;
     (ratio.hi < 0.95 || ratio.lo > 1.05).then(|| {
         let found = format!("{:.2} ({:.2}..{:.2})", ratio.value, ratio.lo, ratio.hi);
-        miss(result, "ratio of Tokio to itself = 1".to_owned(), found)
+        miss(result, format!("ratio of {side} to itself = 1"), found)
     })
 }
 
@@ -100,7 +102,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::args::Rivals;
     use crate::report::tests::{report, sample};
 
     fn rules(results: Vec<Outcome>) -> Vec<String> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::apart;
 use crate::args::Args;
 use crate::case::{self, Case, Figure, Form, Setup, Speed};
-use crate::meter::{self, Sharing, Usage};
+use crate::meter::{self, Usage};
 use crate::report::{Outcome, Side};
 use crate::stats;
 use crate::syscalls::Counter;
@@ -103,16 +103,10 @@ impl Contest {
     pub(crate) fn rounds(&self, side: case::Side, rounds: usize) -> String {
         let mut round = (self.side(side).prepare)(&self.setup);
         round();
-        let (sharing, (allocations, ops)) =
-            Sharing::of(|| meter::allocations(|| (0..rounds).map(|_| round().ops).sum::<u64>()));
-        let mut line = format!("{}: {ops} operations", self.name());
-        if let Some(Sharing { modified, shared, locked, fenced }) = sharing {
-            let counts = [("rmw", modified), ("shared", shared), ("locks", locked), ("fences", fenced)];
-            for (name, count) in counts.into_iter().chain([("allocations", allocations)]) {
-                line += &format!(", {name} {:.4}", count as f64 / ops as f64);
-            }
-        }
-        line
+        let (counts, ops) = meter::counts(|| (0..rounds).map(|_| round().ops).sum::<u64>());
+        let per_op =
+            counts.into_iter().map(|(name, count)| format!(", {name} {:.4}", count as f64 / ops as f64));
+        format!("{}: {ops} operations{}", self.name(), per_op.collect::<String>())
     }
 
     fn name(&self) -> String {

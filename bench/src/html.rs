@@ -30,11 +30,12 @@ pub(crate) fn render(report: &Report) -> String {
     let _ = write!(
         page,
         "<h1>{rival}</h1>\n<p>{}, commit {}.{quick}</p>\n\
-         <p>Ratio: Tokio's figure over ours, more is better; the line through a dot is its 95 % interval, the triangle what \
+         <p>Ratio: {}; the line through a dot is its 95 % interval, the triangle what \
          it must reach. Times are ns per operation, medians. Absolute times are noise on a shared machine; the ratios are \
          the result.</p>\n",
         escape(&report.machine),
         escape(&report.commit),
+        report.rivals.ratio(),
     );
     if let Some(mean) = report.geometric_mean() {
         let _ = writeln!(page, "<p class=\"mean\">Geometric mean of 1 to 19: <b>{mean:.2}</b></p>");

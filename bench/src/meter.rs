@@ -56,29 +56,25 @@ pub(crate) fn allocations<T>(work: impl FnOnce() -> T) -> (u64, T) {
     (ALLOCATIONS.load(Relaxed) - before, out)
 }
 
-/// What is counted of memory that threads share, while `work` runs; `None` in an ordinary build.
-pub(crate) struct Sharing {
-    /// Read-modify-writes, and those of them on a line that another thread wrote to last.
-    pub(crate) modified: u64,
-    pub(crate) shared: u64,
-    pub(crate) locked: u64,
-    pub(crate) fenced: u64,
+/// What a build with `--cfg nezumi_count` has counted while `work` ran, by name. An ordinary build counts nothing, and `work` costs what it costs.
+#[cfg(nezumi_count)]
+pub(crate) fn counts<T>(work: impl FnOnce() -> T) -> (Vec<(&'static str, u64)>, T) {
+    let before = nezumi_prim::count::Counts::now();
+    let (allocations, out) = allocations(work);
+    let counts = nezumi_prim::count::Counts::now() - before;
+    let named = [
+        ("rmw", counts.modified),
+        ("shared", counts.shared),
+        ("locks", counts.locked),
+        ("fences", counts.fenced),
+        ("allocations", allocations),
+    ];
+    (named.to_vec(), out)
 }
 
-impl Sharing {
-    #[cfg(nezumi_count)]
-    pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (Option<Sharing>, T) {
-        let before = nezumi_prim::count::Counts::now();
-        let out = work();
-        let nezumi_prim::count::Counts { modified, shared, locked, fenced } =
-            nezumi_prim::count::Counts::now() - before;
-        (Some(Sharing { modified, shared, locked, fenced }), out)
-    }
-
-    #[cfg(not(nezumi_count))]
-    pub(crate) fn of<T>(work: impl FnOnce() -> T) -> (Option<Sharing>, T) {
-        (None, work())
-    }
+#[cfg(not(nezumi_count))]
+pub(crate) fn counts<T>(work: impl FnOnce() -> T) -> (Vec<(&'static str, u64)>, T) {
+    (Vec::new(), work())
 }
 
 /// What the kernel has counted so far, or (as a difference) meanwhile.

@@ -57,9 +57,10 @@ impl Printer {
 
     pub(crate) fn summary(&mut self, report: &Report) {
         println!("\n{}, commit {}", report.machine, report.commit);
+        let [first, second] = report.rivals.names();
         println!(
-            "Times are ns per operation. Pairs of figures are Tokio / Nezumi. Ratio: Tokio's over ours, more is better; \
-             cpu: the same of CPU time."
+            "Times are ns per operation. Pairs of figures are {first} / {second}. Ratio: {}; cpu: the same of CPU time.",
+            report.rivals.ratio()
         );
         let mut scaled: Vec<_> = report.results.iter().filter(|result| !result.scaled.is_empty()).collect();
         scaled.dedup_by_key(|result| result.workload);

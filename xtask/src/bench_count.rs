@@ -1,7 +1,7 @@
 //! What can be counted of an operation, which no other program on the machine changes.
 //!
-//! **Instructions.** //! Five workloads of the benchmark on one worker, under callgrind, twice each: with few rounds and with more. What the second run counts more than
-//! the first is the rounds' alone. `bench/instructions.json` says what it was. It is the compiler's work, too: another one may
+//! **Instructions.** Five workloads of the benchmark on one worker, under callgrind, twice each: with few rounds and with more. What the second run
+//! counts more than the first is the rounds' alone. `bench/instructions.json` says what it was. It is the compiler's work, too: another one may
 //! do with more or fewer, and then the table wants `--update`.
 //!
 //! **Writes to shared lines, locks, allocations** (`--shared`): a build with `--cfg nezumi_count` (`nezumi_prim::count`) says how often a thread modified
@@ -45,9 +45,12 @@ struct Limit {
     allocations: f64,
 }
 
+/// So many runs may be disturbed before a figure counts as above its limit.
+const TRIES: usize = 5;
+
 /// As good as never: what starting, and waking others up, comes to per operation of a run.
 const NEVER: f64 = 0.02;
-/// A few locks in each round of 61 polls, for the timers, the driver and the inject queue: none is taken for the operation.
+/// One lock in each round of 61 polls, two of which a spawn and its join are; none is taken for the operation.
 const PER_ROUND: f64 = 0.05;
 
 const LIMITS: [Limit; 6] = [
@@ -62,7 +65,7 @@ const LIMITS: [Limit; 6] = [
         locks: NEVER,
         allocations: NEVER,
     },
-    // The connection's own lock and the driver's seat, once each: the task sleeps in the driver.
+    // A worker sleeps for each answer, and takes two locks for that. With 64 connections it is a quarter of a lock per operation.
     Limit {
         workload: "tcp_echo",
         variant: "64 B, 1 connection",
@@ -160,17 +163,17 @@ fn count(bench: &Path, (workload, variant): (&str, &str)) -> Result<Row> {
 
 /// What `--shared` does.
 fn count_shared() -> Result<()> {
-    let bench = build("nezumi_count", "--cfg nezumi_count")?;
+    let (directory, flags) = ("nezumi_count", "--cfg nezumi_count");
+    // What counts is tested where it counts.
+    let mut counters = shell::cargo();
+    counters.env("CARGO_TARGET_DIR", shell::target_dir().join(directory)).env("RUSTFLAGS", flags);
+    counters.args(["test", "--quiet", "--release", "--package", "nezumi-prim", "--lib", "count::"]);
+    shell::run(&mut counters)?;
+    let bench = build(directory, flags)?;
     let mut complaints = Vec::new();
     for limit in &LIMITS {
-        let mut run = Command::new(&bench);
-        run.args(["--quick", "--workers", "2,4", "--profile", "nezumi", "--rounds", "3"]);
-        run.args(["--only", limit.workload, "--variant", limit.variant]);
-        let said = String::from_utf8(shell::output(&mut run)?)?;
-        ensure!(!said.is_empty(), "the benchmark has no {} {}", limit.workload, limit.variant);
-        for line in said.lines() {
-            println!("{line}");
-            complaints.extend(excesses(line, limit)?.into_iter().map(|excess| format!("{line}: {excess}")));
+        for workers in ["2", "4"] {
+            complaints.extend(count_within(&bench, limit, workers)?);
         }
     }
     for complaint in &complaints {
@@ -178,6 +181,29 @@ fn count_shared() -> Result<()> {
     }
     ensure!(complaints.is_empty(), "{} figures are above their limits", complaints.len());
     Ok(())
+}
+
+/// Counts until a run keeps to the limit, and returns the complaints of the last if none does. Workers that rob each other, as they do when the
+/// machine has other work, write to what is the other's: that can only add.
+fn count_within(bench: &Path, limit: &Limit, workers: &str) -> Result<Vec<String>> {
+    let mut complaints = Vec::new();
+    for _ in 0..TRIES {
+        let mut run = Command::new(bench);
+        run.args(["--quick", "--workers", workers, "--profile", "nezumi", "--rounds", "3"]);
+        run.args(["--only", limit.workload, "--variant", limit.variant]);
+        let said = String::from_utf8(shell::output(&mut run)?)?;
+        let line = said.trim_end();
+        ensure!(!line.is_empty(), "the benchmark has no {} {}", limit.workload, limit.variant);
+        println!("{line}");
+        complaints = excesses(line, limit)?;
+        if complaints.is_empty() {
+            break;
+        }
+    }
+    Ok(complaints
+        .into_iter()
+        .map(|it| format!("{} {}, {workers} workers: {it}", limit.workload, limit.variant))
+        .collect())
 }
 
 /// What is above its limit in a line that the benchmark has said.

@@ -124,6 +124,19 @@ impl<A: fmt::Debug> fmt::Debug for Counted<A> {
 
 /// Methods that count and then do what the standard library's of that name does.
 macro_rules! counted {
+    (exchanges $value:ty: $($exchange:ident)*) => {$(
+        /// As the standard library's, counted.
+        pub fn $exchange(
+            &self,
+            current: $value,
+            new: $value,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<$value, $value> {
+            modify(self);
+            self.0.$exchange(current, new, success, failure)
+        }
+    )*};
     ([$($generics:tt)*] $atomic:ty, $value:ty: $($modify:ident)*) => {
         impl<$($generics)*> Counted<$atomic> {
             /// Holds `value` at first.
@@ -138,29 +151,7 @@ macro_rules! counted {
                 self.0.store(value, order);
             }
 
-            /// As the standard library's, counted.
-            pub fn compare_exchange(
-                &self,
-                current: $value,
-                new: $value,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$value, $value> {
-                modify(self);
-                self.0.compare_exchange(current, new, success, failure)
-            }
-
-            /// As the standard library's, counted.
-            pub fn compare_exchange_weak(
-                &self,
-                current: $value,
-                new: $value,
-                success: Ordering,
-                failure: Ordering,
-            ) -> Result<$value, $value> {
-                modify(self);
-                self.0.compare_exchange_weak(current, new, success, failure)
-            }
+            counted!(exchanges $value: compare_exchange compare_exchange_weak);
 
             /// As the standard library's, counted once.
             pub fn fetch_update(
@@ -219,38 +210,35 @@ pub mod atomic {
 
 #[cfg(test)]
 mod tests {
-    use super::atomic::AtomicUsize;
-    use super::{Counts, Ordering::Relaxed};
+    use super::atomic::{AtomicUsize, fence};
+    use super::{Counts, Ordering::Relaxed, Ordering::SeqCst, write};
     use crate::CachePadded;
 
-    // Other tests of this crate may count at the same time, hence no more than bounds; `shared` needs a second thread, which these have not.
     #[test]
     fn a_line_is_shared_when_another_wrote_to_it() {
         let word = CachePadded::new(AtomicUsize::new(0));
-        let shared = |f: &dyn Fn()| {
-            let before = Counts::now();
-            f();
-            (Counts::now() - before).shared
-        };
         word.store(1, Relaxed);
-        let alone = shared(&|| _ = word.fetch_add(1, Relaxed));
+        assert!(!write(&*word), "it is this thread's");
         std::thread::scope(|scope| {
             scope.spawn(|| word.store(2, Relaxed));
         });
-        let beside = shared(&|| _ = word.fetch_add(1, Relaxed));
-        assert!(alone < 1000 && beside >= 1, "{alone} {beside}");
+        assert!(write(&*word), "another wrote");
+        assert!(!write(&*word), "it is this thread's again");
     }
 
+    /// Other tests may count meanwhile, so these are lower bounds.
     #[test]
     fn all_that_modifies_counts() {
         let word = AtomicUsize::new(1);
         let before = Counts::now();
-        word.fetch_add(1, Relaxed);
-        _ = word.compare_exchange(9, 1, Relaxed, Relaxed);
-        word.swap(3, Relaxed);
-        drop(crate::sync::Mutex::new(()).lock());
-        super::atomic::fence(super::Ordering::SeqCst);
+        for _ in 0..1000 {
+            word.fetch_add(1, Relaxed);
+            _ = word.compare_exchange(0, 1, Relaxed, Relaxed);
+            word.swap(3, Relaxed);
+            drop(crate::sync::Mutex::new(()).lock());
+            fence(SeqCst);
+        }
         let counts = Counts::now() - before;
-        assert!(counts.modified >= 3 && counts.locked >= 1 && counts.fenced >= 1, "{counts:?}");
+        assert!(counts.modified >= 3000 && counts.locked >= 1000 && counts.fenced >= 1000, "{counts:?}");
     }
 }

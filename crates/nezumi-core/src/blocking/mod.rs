@@ -7,7 +7,7 @@
 //! only when these are, or `max_threads` are busy, or the OS refuses a thread; a resident waits behind no job that is queued. One job wakes at
 //! most one thread. A job, a hook or a name that panics hurts nobody else.
 //!
-//! **One lock** guards a queue and a stack of idle threads; it is held for a few dozen instructions, and never while a job is
+//! **One lock** guards the queues, of jobs and of residents, and a stack of idle threads; it is held for a few dozen instructions, and never while a job is
 //! run or dropped, a thread is woken, or user code is called. A thread is created under it only when there is none that
 //! will ever be free: then a refusal by the OS concerns one job, whose spawner gets it back. When there are others, they
 //! will do: the job stays.
@@ -244,7 +244,7 @@ impl<J: Job, H: Host> Pool<J, H> {
         self.shared.state.lock().idle.len()
     }
 
-    /// How many jobs wait for a thread.
+    /// How many jobs wait to be run, residents not counted.
     #[must_use]
     pub fn queue_depth(&self) -> usize {
         self.shared.state.lock().queue.len()

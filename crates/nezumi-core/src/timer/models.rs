@@ -374,18 +374,25 @@ fn armed_while_shut_down() {
     });
 }
 
+/// A timer that its poll has noted for millisecond 10, with the waker of the poll's task, which counts.
+fn noted() -> (Arc<Timers>, Arc<AtomicUsize>, Waker, Timer, Box<Notebook>) {
+    let timers = Arc::new(Timers::new());
+    let count = Arc::new(AtomicUsize::new(0));
+    let polled = waker(&count);
+    let node = NonNull::from(Box::leak(Box::new(Node::new())));
+    let timer = Timer { timers: timers.clone(), node };
+    // The node points to its place in there, which may not move.
+    let notes = Box::new(Notebook::new());
+    // SAFETY: the node is the timer's, on the heap, and out of everything when that is dropped.
+    assert!(unsafe { notes.note(node, 10, &polled, &raw const *timers) });
+    (timers, count, polled, timer, notes)
+}
+
 /// A timer is noted in a poll, and sent to another thread before that poll ends. `there` is what its new owner does with it; `end`
 /// looks at it when all is over, and is told how often the task of the poll was woken.
 fn noted_here(there: fn(&Timer, &Waker), end: fn(Option<&Timer>, &Timers, usize), dropped: bool) {
     both_ways(move |turn| {
-        let timers = Arc::new(Timers::new());
-        let count = Arc::new(AtomicUsize::new(0));
-        let polled = waker(&count);
-        let node = NonNull::from(Box::leak(Box::new(Node::new())));
-        let timer = Timer { timers: timers.clone(), node };
-        let notes = Notebook::new();
-        // SAFETY: the node is ours, on the heap, and out of everything when it is dropped.
-        assert!(unsafe { notes.note(node, 10, &polled, &raw const *timers) });
+        let (timers, count, polled, timer, notes) = noted();
         let other = {
             let polled = polled.clone();
             loom::thread::spawn(move || {
@@ -449,14 +456,7 @@ fn noted_here_reset_there() {
 #[test]
 fn a_note_that_is_taken_up_too_late_has_fired() {
     both_ways(|turn| {
-        let timers = Arc::new(Timers::new());
-        let count = Arc::new(AtomicUsize::new(0));
-        let polled = waker(&count);
-        let node = NonNull::from(Box::leak(Box::new(Node::new())));
-        let timer = Timer { timers: timers.clone(), node };
-        let notes = Notebook::new();
-        // SAFETY: the node is ours, on the heap, and out of everything when it is dropped.
-        assert!(unsafe { notes.note(node, 10, &polled, &raw const *timers) });
+        let (timers, count, polled, timer, notes) = noted();
         timers.advance(10);
         let other = loom::thread::spawn(move || drop(timer));
         turn();

@@ -74,10 +74,7 @@ fn a_permit_of_the_beginning_finds_its_slot_empty() {
 
 #[test]
 fn two_senders_share_a_ring() {
-    let mut builder = loom::model::Builder::new();
-    // Three threads that wait for each other: one preemption less than elsewhere, or it takes half a minute.
-    builder.preemption_bound = Some(builder.preemption_bound.unwrap_or(2).min(1));
-    builder.check(|| {
+    loom::model(|| {
         let (tx, mut rx) = channel(1);
         let other = tx.clone();
         let a = thread::spawn(move || block_on(tx.send(1)).unwrap());
