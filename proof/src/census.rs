@@ -3,9 +3,11 @@
 //! Taken before a run and after it; what is there in the end and was not at first has been leaked. What only a first run needs (the
 //! runtime's statics, buffers of the standard library) a run before the first census has made.
 
+use crate::scarcity;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt;
+use std::ptr;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -39,9 +41,12 @@ fn count(bytes: isize, blocks: isize) {
     HEAP[lane].blocks.fetch_add(blocks, Ordering::Relaxed);
 }
 
-// SAFETY: all is done by the system's allocator, with the arguments as they came.
+// SAFETY: all is done by the system's allocator, with the arguments as they came, or else refused.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if scarcity::refuses(layout.size(), layout.size() as isize) {
+            return ptr::null_mut();
+        }
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc(layout) };
         if !block.is_null() {
@@ -51,6 +56,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if scarcity::refuses(layout.size(), layout.size() as isize) {
+            return ptr::null_mut();
+        }
         // SAFETY: the caller's promise.
         let block = unsafe { System.alloc_zeroed(layout) };
         if !block.is_null() {
@@ -66,6 +74,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if scarcity::refuses(size, size as isize - layout.size() as isize) {
+            return ptr::null_mut();
+        }
         // SAFETY: the caller's promise.
         let moved = unsafe { System.realloc(block, layout, size) };
         if !moved.is_null() {

@@ -8,7 +8,8 @@
 //! - `load`: scenes that programs play, a few milliseconds each, and which check their own outcome.
 //! - `soak`: these, for hours, in one runtime. `chaos`: in many short-lived ones, with every atomic access of the runtime a place where its
 //!   thread may be held up (`--cfg nezumi_chaos`); `queues`: the queues alone.
-//! - `faults`: what goes wrong around a runtime, case by case, each in a process of its own; `shim`: calls of the system that fail when asked to.
+//! - `faults`: what goes wrong around a runtime, case by case, each in a process of its own; `shim`: calls of the system that fail when asked to;
+//!   `scarcity`: a heap that does.
 //!
 //! A run that fails prints its seed, and exits with 1. The same seed chooses the same scenes in the same order, with the same numbers; how the
 //! threads interleave is the machine's.
@@ -21,6 +22,7 @@ mod ledger;
 mod load;
 mod queues;
 mod resident;
+mod scarcity;
 mod seed;
 mod shim;
 mod soak;

@@ -52,7 +52,7 @@ enum Command {
     /// Runs whole runtimes under shuttle: 10 000 random and PCT schedules of each program, a fresh seed each time, in five
     /// minutes at most. `--seed S` for an earlier one.
     Shuttle(shuttle::Options),
-    /// Lets everything go wrong that can: panics, refusals, signals, forks, crowds; each case in a process of its own, some ten minutes in all. `--short --seed S`.
+    /// Lets everything go wrong that can: panics, refusals, memory that ends, signals, forks, crowds; each case in a process of its own, some ten minutes in all. `--short --seed S`.
     Faults(proof::Arguments),
     /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --queue-seconds S --seed S`.
     Chaos(proof::Arguments),

@@ -1,4 +1,5 @@
-//! What goes wrong around a runtime: code that panics, a system that refuses, interrupts and ends, and too much of everything.
+//! What goes wrong around a runtime: code that panics, a system that refuses, interrupts and ends, memory that ends, and too
+//! much of everything.
 //!
 //! Each case runs in a process of its own, which it may limit, fork or abort as it likes, and has a time by which it must be over. After it, as after
 //! all else here, the ledger must be closed and the census as it was.
@@ -9,10 +10,14 @@ mod panics;
 mod refusals;
 mod shimmed;
 mod signals;
+mod starved;
+
+pub(crate) use refusals::limit;
 
 use crate::census::Census;
 use crate::ledger;
 use crate::load;
+use crate::scarcity::Plan;
 use crate::seed::Seed;
 use crate::task::tracked;
 use crate::watchdog;
@@ -34,6 +39,11 @@ pub(crate) struct Options {
     /// This one, in this process.
     #[arg(long, value_name = "CASE", hide = true)]
     case: Option<String>,
+    /// This piece of work, in this process, with a heap that refuses by the plan.
+    #[arg(long, value_name = "WORK", hide = true)]
+    starve: Option<String>,
+    #[arg(long, value_name = "PLAN", default_value = "none:0", hide = true)]
+    plan: Plan,
 }
 
 struct Case {
@@ -69,6 +79,10 @@ const CASES: &[Case] = &[
     case("every_second_thread_is_refused", 60, shimmed::every_second_thread_is_refused),
     case("files_come_in_pieces", 60, shimmed::files_come_in_pieces),
     case("the_clock_steps_back", 60, shimmed::the_clock_steps_back),
+    case("allocations_fail", 60, starved::some_allocations),
+    long("every_allocation_fails", 240, starved::every_allocation),
+    case("memory_runs_out", 60, starved::memory_runs_out),
+    case("the_address_space_runs_out", 60, starved::the_address_space_runs_out),
     long("a_million_signals", 180, signals::a_million),
     long("forks", 60, signals::forks),
     case("runtimes_end_anywhere", 60, contexts::runtimes_end_anywhere),
@@ -81,9 +95,10 @@ const CASES: &[Case] = &[
 
 pub(crate) fn run(options: &Options) -> bool {
     let seed = options.seed.unwrap_or_else(Seed::fresh);
-    match &options.case {
-        Some(name) => run_here(name, seed),
-        None => run_all(options, seed),
+    match (&options.case, &options.starve) {
+        (Some(name), _) => run_here(name, seed),
+        (None, Some(work)) => starved::run_here(work, options.plan, seed),
+        (None, None) => run_all(options, seed),
     }
 }
 

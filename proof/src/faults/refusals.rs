@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 /// Sets the soft limit, and returns what it was.
-pub(super) fn limit(resource: libc::__rlimit_resource_t, to: u64) -> u64 {
+pub(crate) fn limit(resource: libc::__rlimit_resource_t, to: u64) -> u64 {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is ours, and has room for the answer.
     unsafe {
