@@ -9,7 +9,7 @@
 use crate::pipe::Pipe;
 use crate::{AsyncRead, AsyncWrite, ReadBuf};
 use nezumi_prim::sync::Arc;
-use nezumi_wake::WakeList;
+use nezumi_wake::{FirstPanic, wake_and_drop};
 use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -119,13 +119,11 @@ impl AsyncWrite for DuplexStream {
 
 impl Drop for DuplexStream {
     fn drop(&mut self) {
-        let mut wakes = WakeList::new();
-        for left in [&mut self.outgoing.leave_writing(), &mut self.incoming.leave_reading()] {
-            if let Some(waker) = left.to_wake.take() {
-                wakes.push(waker);
-            }
+        let mut panics = FirstPanic::new();
+        for left in [self.outgoing.leave_writing(), self.incoming.leave_reading()] {
+            panics.run(|| wake_and_drop(left.to_wake, left.own));
         }
-        wakes.wake_all();
+        panics.resume();
     }
 }
 
@@ -212,6 +210,49 @@ mod tests {
         fn wake(self: std::sync::Arc<Self>) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    struct PanicOnDrop;
+
+    impl std::task::Wake for PanicOnDrop {
+        fn wake(self: std::sync::Arc<Self>) {}
+    }
+
+    impl Drop for PanicOnDrop {
+        fn drop(&mut self) {
+            panic!("a waker whose drop panics, on purpose");
+        }
+    }
+
+    /// Two drops that panic in one scope would end the process.
+    #[test]
+    fn the_wakers_of_both_ways_may_panic_when_dropped() {
+        fn panics<R>(f: impl FnOnce() -> R) -> bool {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err()
+        }
+
+        let (mut a, mut b) = duplex(1);
+        assert!(matches!(poll_once(|cx| Pin::new(&mut a).poll_write(cx, b"a")), Poll::Ready(Ok(1))));
+        let wait = |end: &mut DuplexStream, reads: bool| {
+            let waker = Waker::from(std::sync::Arc::new(PanicOnDrop));
+            let mut cx = Context::from_waker(&waker);
+            let mut memory = [0; 1];
+            let waits = if reads {
+                Pin::new(end).poll_read(&mut cx, &mut ReadBuf::new(&mut memory)).is_pending()
+            } else {
+                Pin::new(end).poll_write(&mut cx, b"b").is_pending()
+            };
+            drop(waker);
+            assert!(waits);
+        };
+        // On both ends: one waits for a byte, the other for room.
+        wait(&mut a, true);
+        wait(&mut a, false);
+        assert!(panics(|| drop(a)));
+        let mut byte = [0; 1];
+        let mut buf = ReadBuf::new(&mut byte);
+        assert!(poll_once(|cx| Pin::new(&mut b).poll_read(cx, &mut buf)).is_ready());
+        assert!(matches!(poll_once(|cx| Pin::new(&mut b).poll_write(cx, b"b")), Poll::Ready(Err(_))));
     }
 
     #[test]

@@ -173,7 +173,7 @@ impl Pipe {
     pub(crate) fn leave_writing(&self) -> Left {
         let mut state = self.state.lock();
         state.closed = true;
-        Left { to_wake: state.reader.take(), _waker: state.writer.take(), _bytes: VecDeque::new() }
+        Left { to_wake: state.reader.take(), own: state.writer.take(), _bytes: VecDeque::new() }
     }
 
     /// The reader is gone, and what was on the way to it.
@@ -181,14 +181,14 @@ impl Pipe {
         let mut state = self.state.lock();
         state.closed = true;
         let bytes = std::mem::take(&mut state.bytes);
-        Left { to_wake: state.writer.take(), _waker: state.reader.take(), _bytes: bytes }
+        Left { to_wake: state.writer.take(), own: state.reader.take(), _bytes: bytes }
     }
 }
 
 /// What somebody who left the pipe leaves to do, under no lock: whom to wake, and what to drop.
 pub(crate) struct Left {
     pub(crate) to_wake: Option<Waker>,
-    _waker: Option<Waker>,
+    pub(crate) own: Option<Waker>,
     _bytes: VecDeque<u8>,
 }
 

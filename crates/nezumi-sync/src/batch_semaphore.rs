@@ -43,7 +43,7 @@ use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use nezumi_prim::sync::{Mutex, MutexGuard};
 use nezumi_queue::list::{Link, LinkedList, Links};
 use nezumi_trace::{Granted, Slot, Waiting};
-use nezumi_wake::{block_on, coop, entered, leaf};
+use nezumi_wake::{FirstPanic, block_on, coop, entered, leaf};
 use pin_project_lite::pin_project;
 use std::error::Error;
 use std::fmt;
@@ -508,13 +508,15 @@ impl Semaphore {
                     queue.remove(node);
                     waiter.waker.take()
                 };
+                let mut panics = FirstPanic::new();
                 if was_head {
                     // Those behind may ask for less; or none is left, and WAITERS must go.
-                    self.serve(queue, 0);
+                    panics.run(|| self.serve(queue, 0));
                 } else {
                     drop(queue);
                 }
-                return drop(waker);
+                panics.run(|| drop(waker));
+                return panics.resume();
             }
         }
         self.release(waiter.share());

@@ -69,6 +69,63 @@ impl<F: Fn() + Send + Sync + 'static> OnWake<F> {
     }
 }
 
+struct PanicOnDrop;
+
+impl Wake for PanicOnDrop {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for PanicOnDrop {
+    fn drop(&mut self) {
+        panic!("a waker whose drop panics, on purpose");
+    }
+}
+
+/// Polls `future` by a waker of which the last clone panics when it is dropped. Only what the future keeps is left of it.
+pub(crate) fn poll_by_a_waker_that_panics_when_dropped<F: Future + ?Sized>(
+    future: Pin<&mut F>,
+) -> Poll<F::Output> {
+    let waker = Waker::from(Arc::new(PanicOnDrop));
+    let polled = future.poll(&mut Context::from_waker(&waker));
+    // If nothing kept a clone, it goes here.
+    panics(|| drop(waker));
+    polled
+}
+
+/// What a panic carries that panics when it is dropped, with another of its kind.
+pub(crate) struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+struct BombWhenWoken;
+
+impl Wake for BombWhenWoken {
+    fn wake(self: Arc<Self>) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+/// A waker that panics with a bomb.
+pub(crate) fn waker_with_a_bomb() -> Waker {
+    Waker::from(Arc::new(BombWhenWoken))
+}
+
+/// Runs `f`, which panics with a bomb, and leaves that where it is.
+pub(crate) fn throws_a_bomb<R>(f: impl FnOnce() -> R) -> bool {
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)) {
+        Ok(_) => false,
+        Err(payload) => {
+            let is_bomb = payload.is::<Bomb>();
+            std::mem::forget(payload);
+            is_bomb
+        }
+    }
+}
+
 /// Counts the values that are alive and those that were dropped.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Census {

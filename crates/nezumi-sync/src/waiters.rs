@@ -16,9 +16,8 @@ use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicBool, Ordering};
 use nezumi_prim::sync::{Mutex, MutexGuard};
 use nezumi_queue::list::{Drained, Link, LinkedList, Links};
-use nezumi_wake::WakeList;
+use nezumi_wake::{FirstPanic, WakeList, drop_each};
 use std::mem::offset_of;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::ptr::NonNull;
 use std::task::{Poll, Waker};
@@ -104,7 +103,7 @@ impl<'a, L: Guarded> Waiting<'a, L> {
             if let Some(seen) = look(&mut guard) {
                 let old = this.unlink(&mut guard);
                 drop(guard);
-                drop((old, new));
+                drop_each([old, new]);
                 return Poll::Ready(seen);
             }
             if this.would_wake(waker) {
@@ -173,22 +172,18 @@ pub(crate) fn wake_all<'a, L: Guarded>(lock: &'a Mutex<L>, mut guard: MutexGuard
     let mut drained = pin!(Drained::new(lock));
     // SAFETY: the lock is held, and guards the list.
     unsafe { guard.waiters().drain_into(drained.as_mut()) };
-    let mut panic = None;
+    let mut panics = FirstPanic::new();
     loop {
         let mut wakers = WakeList::new();
         let more = fill(drained.as_mut(), &mut wakers);
         drop(guard);
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| wakers.wake_all())) {
-            panic.get_or_insert(payload);
-        }
+        panics.run(|| wakers.wake_all());
         if !more {
             break;
         }
         guard = lock.lock();
     }
-    if let Some(payload) = panic {
-        resume_unwind(payload);
-    }
+    panics.resume();
 }
 
 /// Moves wakers over until there are no more, or `wakers` is full; says whether there may be more. The lock is held.
@@ -207,7 +202,7 @@ fn fill<L: Guarded>(mut drained: Pin<&mut Drained<'_, Waiter, L>>, wakers: &mut 
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod tests {
     use super::*;
-    use crate::testing::{OnWake, Task, panics};
+    use crate::testing::{OnWake, Task, panics, throws_a_bomb, waker_with_a_bomb};
     use std::sync::Arc;
 
     type Lock = Mutex<LinkedList<Waiter>>;
@@ -273,6 +268,21 @@ mod tests {
         }
         assert!(panics(|| wake_all(&lock, lock.lock())));
         assert!(tasks.iter().all(|task| task.wakes() == 1));
+    }
+
+    /// A panic in the drop of what another panic carried, while that one unwinds, would end the process.
+    #[test]
+    fn what_the_panics_of_wakers_carry_keeps_nobody_asleep() {
+        let lock = Lock::default();
+        let mut bad: Vec<_> = (0..70).map(|_| Box::pin(Waiting::new(&lock))).collect();
+        for waiting in &mut bad {
+            assert!(waiting.as_mut().poll(&waker_with_a_bomb(), |_| None::<()>).is_pending());
+        }
+        let task = Task::new();
+        let mut last = Box::pin(Waiting::new(&lock));
+        wait(&task, &mut last);
+        assert!(throws_a_bomb(|| wake_all(&lock, lock.lock())));
+        assert_eq!(task.wakes(), 1);
     }
 
     #[test]

@@ -1,9 +1,7 @@
 //! What every queue of waiters here does with wakers: keep them under its lock, and run them outside of it.
 
 use nezumi_prim::cell::UnsafeCell;
-use nezumi_wake::WakeList;
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use nezumi_wake::{FirstPanic, WakeList};
 use std::task::Waker;
 
 /// The waker of one waiter, guarded by the lock of the queue that the waiter is in.
@@ -65,12 +63,12 @@ impl Drop for WakerSlot {
 /// the last batch is woken.
 pub(crate) struct Batches {
     list: WakeList,
-    panic: Option<Box<dyn Any + Send>>,
+    panics: FirstPanic,
 }
 
 impl Batches {
     pub(crate) fn new() -> Self {
-        Self { list: WakeList::new(), panic: None }
+        Self { list: WakeList::new(), panics: FirstPanic::new() }
     }
 
     pub(crate) fn has_room(&self) -> bool {
@@ -86,19 +84,12 @@ impl Batches {
 
     /// Wakes this batch; another one will come.
     pub(crate) fn wake(&mut self) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.list.wake_all())) {
-            self.panic.get_or_insert(payload);
-        }
+        self.panics.run(|| self.list.wake_all());
     }
 
     /// Wakes the last batch, and lets the first panic go on.
     pub(crate) fn wake_last(mut self) {
-        if self.panic.is_none() {
-            return self.list.wake_all();
-        }
         self.wake();
-        if let Some(payload) = self.panic.take() {
-            resume_unwind(payload);
-        }
+        self.panics.resume();
     }
 }

@@ -25,10 +25,10 @@
 //! Tests: `register_then_wake`, `a_panicking_clone_leaves_the_cell_usable`; loom: `no_wake_is_lost`, `two_wakers`,
 //! `registered_again_while_taken`, `who_is_woken_by_his_own_registration_sees_why`.
 
+use crate::{FirstPanic, wake_and_drop};
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::task::Waker;
 
 const IDLE: usize = 0;
@@ -86,13 +86,14 @@ impl AtomicWaker {
         // SAFETY: the CAS to REGISTERING gave us the cell; `wake` leaves it alone until we are IDLE again.
         let kept = self.cell.with(|cell| unsafe { (*cell).as_ref().is_some_and(|old| old.will_wake(waker)) });
         let mut old = None;
-        let mut panic = None;
+        let mut panics = FirstPanic::new();
         if !kept {
+            let mut new = None;
             // A clone is user code and may panic: the state must be given back all the same.
-            match catch_unwind(AssertUnwindSafe(|| waker.clone())) {
+            panics.run(|| new = Some(waker.clone()));
+            if let Some(new) = new {
                 // SAFETY: as above.
-                Ok(new) => self.cell.with_mut(|cell| old = unsafe { (*cell).replace(new) }),
-                Err(payload) => panic = Some(payload),
+                self.cell.with_mut(|cell| old = unsafe { (*cell).replace(new) });
             }
         }
         // Release: publishes the cell to the Acquire half of `take`'s fetch_or. No Acquire: what it finds is our own REGISTERING,
@@ -110,13 +111,8 @@ impl AtomicWaker {
                 waker
             }
         };
-        if let Some(waker) = woken {
-            waker.wake();
-        }
-        drop(old);
-        if let Some(payload) = panic {
-            resume_unwind(payload);
-        }
+        panics.run(|| wake_and_drop(woken, old));
+        panics.resume();
     }
 
     /// Wakes the stored waker, if there is one, and leaves the place empty.

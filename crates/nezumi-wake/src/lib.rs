@@ -9,7 +9,7 @@
 //! - [`rng`]: fair choices, repeatable where a runtime was seeded.
 //! - [`sleep`](mod@sleep): how to sleep, told by the runtime.
 //! - [`block_on`]: runs one future on this thread, by parking it.
-//! - [`contain`]: where a panic of the program's code ends.
+//! - [`contain`] and [`FirstPanic`]: where a panic of the program's code ends, or waits until all is done.
 //!
 //! Nothing here knows a task, a queue or a scheduler; the scheduler tells this crate what it must know through
 //! thread-locals that are const-initialised and have no destructor.
@@ -28,5 +28,5 @@ mod wake_list;
 
 pub use atomic_waker::AtomicWaker;
 pub use block_on::{block_on, block_on_timeout};
-pub use contain::{contain, drop_payload};
+pub use contain::{FirstPanic, contain, drop_each, drop_payload, wake_and_drop};
 pub use wake_list::{WakeList, wake_each};

@@ -1,4 +1,4 @@
-use crate::contain;
+use crate::{FirstPanic, contain};
 use std::mem::MaybeUninit;
 use std::task::Waker;
 
@@ -90,10 +90,12 @@ impl WakeList {
 
 impl Drop for WakeList {
     fn drop(&mut self) {
+        let mut panics = FirstPanic::new();
         for waker in &mut self.wakers[..self.len] {
             // SAFETY: `push` wrote the first `len` places and `wake_all` sets `len` to 0 before it reads any.
-            unsafe { waker.assume_init_drop() }
+            panics.run(|| unsafe { waker.assume_init_drop() });
         }
+        panics.resume();
     }
 }
 

@@ -181,7 +181,7 @@ impl Slot {
     }
 
     /// The owner leaves. What wakers he left here come back, to be dropped under no lock.
-    pub(super) fn leave(&self, next_generation: u32) -> impl Sized + use<> {
+    pub(super) fn leave(&self, next_generation: u32) -> [Option<Waker>; 2] {
         // F1. Relaxed: F2 releases it.
         self.generation.store(next_generation, Ordering::Relaxed);
         let before = self.change(|word| word.freed(next_generation)); // F2

@@ -154,7 +154,7 @@ impl Slots {
         slot.next_free.store(pool.free, Ordering::Relaxed);
         pool.free = token.index;
         drop(pool);
-        drop(left);
+        nezumi_wake::drop_each(left);
     }
 
     /// Ends every wait, now and later.

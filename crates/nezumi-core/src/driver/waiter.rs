@@ -20,6 +20,7 @@ use super::word::{Place, ReadyEvent};
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::Mutex;
 use nezumi_queue::list::{Drained, Link, LinkedList, Links};
+use nezumi_wake::contain;
 use std::future::Future;
 use std::mem::offset_of;
 use std::pin::{Pin, pin};
@@ -101,7 +102,8 @@ impl Waiter {
             // SAFETY: the node was in the queue until now, so it is live, and the lock is held.
             let waker = unsafe { waiter.as_ref().unqueue() };
             drop(held);
-            drop(waker);
+            // The slot must come back whatever the waker does.
+            contain(|| drop(waker));
         }
     }
 

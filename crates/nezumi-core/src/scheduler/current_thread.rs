@@ -20,7 +20,7 @@ use crate::task::{Blocks, Priority, Runnable};
 use crate::timer::{NEVER, notes};
 use nezumi_prim::sync::Mutex;
 use nezumi_wake::defer::{self, Host};
-use nezumi_wake::{contain, coop, entered};
+use nezumi_wake::{contain, coop, drop_each, entered};
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -517,8 +517,8 @@ pub(crate) fn shut_down(handle: &Handle) {
     let _inside = handle.enter();
     with_core(handle, core, |core| {
         core.cancel_tasks();
-        // A waker is user code: one whose drop panics must not keep the runtime from ending.
-        contain(|| drop(core.deferred.take()));
+        // Wakers are user code: those whose drops panic must not keep the runtime from ending.
+        contain(|| drop_each(core.deferred.take().into_iter().map(Some)));
         // Dropped one at a time and under no borrow.
         while let Some(runnable) = core.pop_local() {
             drop(runnable);

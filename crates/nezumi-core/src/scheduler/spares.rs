@@ -191,6 +191,16 @@ mod tests {
     }
 
     #[test]
+    fn one_that_gets_no_thread_was_never_begun() {
+        let spares = Spares::new(1);
+        let spare = spares.begin(0, 4).unwrap();
+        spares.not_begun(spare);
+        assert_eq!((spares.active(), spares.begun()), (0, 0), "or the watch would never sleep again");
+        assert!(spares.is_dormant(spare) && !spares.is_at_work(spare));
+        assert_eq!(spares.begin(0, 4), Some(spare));
+    }
+
+    #[test]
     fn one_that_was_sent_away_can_be_called_back_until_it_leaves() {
         let spares = Spares::new(1);
         assert_eq!(spares.send_away(), None);

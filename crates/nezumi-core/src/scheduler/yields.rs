@@ -9,8 +9,8 @@
 
 use super::worker::Worker;
 use crate::task::Runnable;
-use nezumi_wake::contain;
 use nezumi_wake::defer::Host;
+use nezumi_wake::{contain, drop_each};
 use std::cell::{Cell, RefCell};
 use std::ptr;
 use std::task::Waker;
@@ -121,8 +121,8 @@ impl Worker {
 
     /// Drops the wakers that nobody will wake any more. For shutdown.
     pub(super) fn drop_deferred(&self) {
-        // A waker is user code: one whose drop panics must not keep the worker from ending.
-        contain(|| drop(self.yields.deferred.take()));
+        // Wakers are user code: those whose drops panic must not keep the worker from ending.
+        contain(|| drop_each(self.yields.deferred.take().into_iter().map(Some)));
     }
 }
 

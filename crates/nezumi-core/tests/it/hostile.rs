@@ -168,12 +168,15 @@ fn counted() -> (Runtime, Census) {
 }
 
 #[test]
-fn a_deferred_waker_whose_drop_panics_does_not_hold_up_the_end() {
+fn deferred_wakers_whose_drops_panic_do_not_hold_up_the_end() {
     let (rt, census) = counted();
     let (blocked, end) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
     let (inside, ended) = (blocked.clone(), end.clone());
     rt.spawn(async move {
-        assert!(poll_by(Arc::new(PanicOnDrop).into(), pin!(yield_now())).is_pending());
+        // Two in one scope would end the process.
+        for _ in 0..3 {
+            assert!(poll_by(Arc::new(PanicOnDrop).into(), pin!(yield_now())).is_pending());
+        }
         inside.wait();
         ended.wait();
     });
@@ -245,6 +248,58 @@ fn who_waits_for_the_core_is_told_after_others_came_and_went() {
     leave.0.store(true, Ordering::SeqCst);
     may_leave.1.recv().unwrap().wake();
     first.join().unwrap();
+    has_slept.recv_timeout(FOR_EVER).expect("the core is free, and the timer is due");
+}
+
+/// Of several who wait for the core the first may be done without it: the others are told of it, too.
+#[test]
+fn all_who_wait_for_the_core_are_told_that_it_is_free() {
+    let rt = Arc::new(current_thread());
+    let (inside, is_inside) = mpsc::channel();
+    let (leave, done) = (Arc::new(Flag::default()), Arc::new(Flag::default()));
+    let (first, left) = (rt.clone(), leave.clone());
+    let first = std::thread::spawn(move || {
+        first.block_on(poll_fn(|cx| {
+            if left.0.load(Ordering::SeqCst) {
+                return Poll::Ready(());
+            }
+            let _ = inside.send(cx.waker().clone());
+            Poll::Pending
+        }));
+    });
+    let waker = is_inside.recv().unwrap();
+    let (polled, is_polled) = mpsc::channel();
+    let (second, is_done, tell) = (rt.clone(), done.clone(), polled.clone());
+    let second = std::thread::spawn(move || {
+        second.block_on(poll_fn(|_| {
+            let _ = tell.send(());
+            if is_done.0.load(Ordering::SeqCst) { Poll::Ready(()) } else { Poll::Pending }
+        }));
+    });
+    is_polled.recv().unwrap();
+    // It stands in line a moment after it was polled. Should it come late, this shows nothing.
+    std::thread::sleep(Duration::from_millis(20));
+    let (slept, has_slept) = mpsc::channel();
+    let third = rt.clone();
+    std::thread::spawn(move || {
+        third.block_on(async {
+            let mut timer = pin!(sleep(Duration::from_millis(1)));
+            poll_fn(|cx| {
+                let poll = timer.as_mut().poll(cx);
+                let _ = polled.send(());
+                poll
+            })
+            .await;
+        });
+        let _ = slept.send(());
+    });
+    is_polled.recv().unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    done.0.store(true, Ordering::SeqCst);
+    leave.0.store(true, Ordering::SeqCst);
+    waker.wake();
+    first.join().unwrap();
+    second.join().unwrap();
     has_slept.recv_timeout(FOR_EVER).expect("the core is free, and the timer is due");
 }
 

@@ -65,7 +65,8 @@ impl Line {
         let mut heard = false;
         for ear in listeners.iter().filter_map(Weak::upgrade) {
             heard = true;
-            ear.0.wake();
+            // Its waker is the program's: the panic of one must not keep the others from hearing. It has been reported.
+            nezumi_wake::contain(|| ear.0.wake());
         }
         heard
     }
@@ -129,6 +130,27 @@ mod tests {
             assert_eq!(listener.poll_recv(&mut cx), Poll::Ready(Some(())));
             assert!(listener.poll_recv(&mut cx).is_pending());
         }
+    }
+
+    struct PanicOnWake;
+
+    impl Wake for PanicOnWake {
+        fn wake(self: Arc<Self>) {
+            panic!("a waker that panics, on purpose");
+        }
+    }
+
+    #[test]
+    fn a_listener_whose_waker_panics_keeps_nobody_from_hearing() {
+        let line = line();
+        let mut listeners = [line.listen(), line.listen(), line.listen()];
+        let wakes = Arc::new(Count::default());
+        let (bad, good) = (Waker::from(Arc::new(PanicOnWake)), Waker::from(wakes.clone()));
+        for (listener, waker) in listeners.iter_mut().zip([&bad, &good, &good]) {
+            assert!(listener.poll_heard(&mut Context::from_waker(waker)).is_pending());
+        }
+        assert!(line.tell());
+        assert_eq!(wakes.0.load(Ordering::SeqCst), 2);
     }
 
     #[test]

@@ -1,10 +1,12 @@
 use crate::support::*;
-use nezumi_core::runtime::is_rt_shutdown_err;
+use nezumi_core::runtime::{Builder, is_rt_shutdown_err};
 use nezumi_core::spawn::spawn;
 use nezumi_io::{Interest, Ready};
 use nezumi_os::net::{TcpListener, TcpStream, UnixStream};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// Closed reading is told to those who want to read, and not to those who want to write.
 #[test]
@@ -141,4 +143,37 @@ fn counters_count() {
         drop((a, b));
         assert_eq!(metrics.io_driver_fd_deregistered_count(), 2);
     });
+}
+
+/// Without the watch, which would see later that one worker has two tasks and another none.
+#[test]
+fn what_one_event_makes_runnable_is_shared_among_workers() {
+    let mut builder = Builder::new_multi_thread();
+    let rt = builder.worker_threads(2).watch(false).enable_all().build().unwrap();
+    for _ in 0..5 {
+        let met = Arc::new(AtomicUsize::new(0));
+        let (a, mut b) = {
+            let _inside = rt.enter();
+            UnixStream::pair().unwrap()
+        };
+        let a = Arc::new(a);
+        let tasks = [(); 2].map(|()| {
+            let (a, met) = (a.clone(), met.clone());
+            rt.spawn(async move {
+                a.readable().await.unwrap();
+                met.fetch_add(1, Ordering::SeqCst);
+                let begun = Instant::now();
+                while met.load(Ordering::SeqCst) < 2 && begun.elapsed() < Duration::from_secs(5) {
+                    std::hint::spin_loop();
+                }
+                met.load(Ordering::SeqCst) == 2
+            })
+        });
+        // Until both wait, and both workers sleep, one of them in the driver. Should they come late, this shows nothing.
+        std::thread::sleep(Duration::from_millis(20));
+        rt.block_on(write_all(&mut b, b"x")).unwrap();
+        for task in tasks {
+            assert!(rt.block_on(task).unwrap(), "one waited for the other's poll to end");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 use super::{Semaphore, TryAcquireError};
 use crate::hand_polled::{assert_panics, panicking_waker, reentrant_waker, task};
+use crate::testing::{panics, poll_by_a_waker_that_panics_when_dropped, throws_a_bomb, waker_with_a_bomb};
 use nezumi_wake::coop;
 use std::sync::Arc;
 
@@ -342,4 +343,29 @@ fn an_acquire_spends_budget_only_when_it_is_served() {
         assert_eq!(late.wakes(), 1);
     });
     assert_eq!(semaphore.available_permits(), 72);
+}
+
+/// Two panics in one scope would end the process.
+#[test]
+fn a_waiter_that_leaves_and_those_it_lets_through_may_all_panic() {
+    let semaphore = Semaphore::new(1);
+    let (mut large, mut small) = (Box::pin(semaphore.acquire(2)), Box::pin(semaphore.acquire(1)));
+    assert!(poll_by_a_waker_that_panics_when_dropped(large.as_mut()).is_pending());
+    assert!(poll_by_a_waker_that_panics_when_dropped(small.as_mut()).is_pending());
+    assert!(panics(|| drop(large)));
+    task(small).assert_ready().unwrap();
+}
+
+#[test]
+fn what_the_panics_of_wakers_carry_keeps_nobody_waiting() {
+    let semaphore = Semaphore::new(0);
+    let mut bad: Vec<_> = (0..70).map(|_| task(semaphore.acquire(1))).collect();
+    for waiter in &mut bad {
+        assert!(waiter.poll_with(&waker_with_a_bomb()).is_pending());
+    }
+    let mut good = task(semaphore.acquire(1));
+    good.assert_pending();
+    assert!(throws_a_bomb(|| semaphore.release(71)));
+    assert_eq!(good.wakes(), 1);
+    good.assert_ready().unwrap();
 }

@@ -6,8 +6,8 @@
 use super::shared::Shared;
 use super::slot::Found;
 use crate::waiters::wake_all;
+use nezumi_wake::FirstPanic;
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// What a receiver finds where its next value is to be.
 pub(super) enum Received<T> {
@@ -56,23 +56,28 @@ impl<T> Drop for Loan<'_, T> {
             let back = unsafe { self.shared.slot(self.position).give_back(self.position, self.value) };
             self.is_last = !back.is_given;
             if back.is_wanted {
-                wake_those_who_want_it(self.shared);
+                return self.wake_those_who_want_it();
             }
         }
-        if self.is_last {
-            // SAFETY: full, and nobody else's.
-            unsafe { self.value.assume_init_drop() };
-        }
+        self.drop_the_last();
     }
 }
 
-/// They joined the list holding the tail's lock, from before they said that they want it.
-#[cold]
-fn wake_those_who_want_it<T>(shared: &Shared<T>) {
-    let woken = catch_unwind(AssertUnwindSafe(|| wake_all(&shared.tail, shared.tail.lock())));
-    match woken {
-        // A waker's panic, unless a clone's is under way.
-        Err(payload) if !std::thread::panicking() => resume_unwind(payload),
-        _ => {}
+impl<T> Loan<'_, T> {
+    #[inline]
+    fn drop_the_last(&mut self) {
+        if self.is_last {
+            // SAFETY: full, and nobody else's. Called once, by the drop.
+            unsafe { self.value.assume_init_drop() };
+        }
+    }
+
+    /// They joined the list holding the tail's lock, from before they said that they want it. A waker's panic does not keep the value.
+    #[cold]
+    fn wake_those_who_want_it(&mut self) {
+        let mut panics = FirstPanic::new();
+        panics.run(|| wake_all(&self.shared.tail, self.shared.tail.lock()));
+        panics.run(|| self.drop_the_last());
+        panics.resume();
     }
 }

@@ -6,11 +6,10 @@ use super::shared::{Shared, Standing, Tail};
 use crate::waiters::{Waiting, wake_all};
 use nezumi_prim::sync::Arc;
 use nezumi_prim::sync::atomic::Ordering;
-use nezumi_wake::{coop, entered};
+use nezumi_wake::{FirstPanic, coop, entered};
 use pin_project_lite::pin_project;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
@@ -233,15 +232,13 @@ impl<T> Drop for Receiver<T> {
         let (is_last, end) = (tail.receivers == 0, tail.position);
         drop(tail);
         // What is sent from here on does not count us.
-        let mut result = self.shared.skip(self.next, end);
+        let mut panics = FirstPanic::new();
+        self.shared.skip(self.next, end, &mut panics);
         if is_last {
             let closing = &self.shared.closing;
-            result = result.and(catch_unwind(AssertUnwindSafe(|| wake_all(closing, closing.lock()))));
+            panics.run(|| wake_all(closing, closing.lock()));
         }
-        match result {
-            Err(payload) if !std::thread::panicking() => resume_unwind(payload),
-            _ => {}
-        }
+        panics.resume();
     }
 }
 

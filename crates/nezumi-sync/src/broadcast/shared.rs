@@ -5,7 +5,8 @@ use crate::waiters::{Guarded, Waiter};
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::AtomicUsize;
 use nezumi_queue::list::LinkedList;
-use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
+use nezumi_wake::FirstPanic;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 pub(super) struct Shared<T> {
     ring: Box<[Slot<T>]>,
@@ -137,17 +138,14 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Counts a receiver that goes out of every value from `next` to `end`. Returns the first panic of their destructors.
-    pub(super) fn skip(&self, next: u64, end: u64) -> Result<(), Box<dyn std::any::Any + Send>> {
+    /// Counts a receiver that goes out of every value from `next` to `end`. Their destructors may panic.
+    pub(super) fn skip(&self, next: u64, end: u64, panics: &mut FirstPanic) {
         let behind = end.wrapping_sub(next).min(self.capacity());
-        let mut result = Ok(());
         for back in (1..=behind).rev() {
             let position = end.wrapping_sub(back);
             if let Some(value) = self.slot(position).skip(position) {
-                let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
-                result = result.and(dropped);
+                panics.run(|| drop(value));
             }
         }
-        result
     }
 }

@@ -12,10 +12,10 @@ use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
 use nezumi_prim::sync::{Arc, Mutex};
 use nezumi_prim::{CachePadded, hint};
 use nezumi_queue::list::LinkedList;
-use nezumi_wake::{block_on, coop};
+use nezumi_wake::{FirstPanic, block_on, coop};
 use std::fmt;
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
@@ -150,26 +150,15 @@ impl<T, G: Gate> Shared<T, G> {
 impl<T, G> Drop for Shared<T, G> {
     fn drop(&mut self) {
         // Messages that were sent, by who had permission, when the receiver was gone.
-        let mut dropped = Ok(());
+        let mut panics = FirstPanic::new();
         self.store.for_each(|slot| {
             if slot.look() == Found::Message {
                 // SAFETY: nobody else is left, so we are the receiver.
                 let value = unsafe { slot.take() };
-                let result = catch_unwind(AssertUnwindSafe(|| drop(value)));
-                if dropped.is_ok() {
-                    dropped = result;
-                }
+                panics.run(|| drop(value));
             }
         });
-        raise(dropped);
-    }
-}
-
-/// Goes on with the panic of a destructor, unless there is one already.
-fn raise(result: std::thread::Result<()>) {
-    match result {
-        Err(payload) if !std::thread::panicking() => resume_unwind(payload),
-        _ => {}
+        panics.resume();
     }
 }
 
@@ -467,15 +456,14 @@ impl<T, G: Gate> Drop for Rx<T, G> {
     fn drop(&mut self) {
         // SAFETY: we are the receiver.
         let waker = unsafe { self.slot().stop_waiting(&self.shared.bed) };
-        let mut result = catch_unwind(AssertUnwindSafe(|| drop(waker)));
-        let closed = catch_unwind(AssertUnwindSafe(|| self.close()));
-        result = result.and(closed);
+        let mut panics = FirstPanic::new();
+        panics.run(|| drop(waker));
+        panics.run(|| self.close());
         while let Next::Message(value) = self.take_next() {
             self.shared.gate.received(1);
-            let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
-            result = result.and(dropped);
+            panics.run(|| drop(value));
         }
-        raise(result);
+        panics.resume();
     }
 }
 

@@ -25,6 +25,7 @@
 
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicU8, Ordering};
+use nezumi_wake::drop_each;
 use std::mem::MaybeUninit;
 use std::task::Waker;
 
@@ -196,13 +197,17 @@ impl<T> Slot<T> {
                     stale = unsafe { self.stop_waiting(bed) };
                 }
                 TAKING => {
+                    drop_each([fresh, stale]);
                     // Whoever waited here before is about to be woken, and the message to be ready. If that was another task
                     // than ours, ours must look again by itself.
                     waker.wake_by_ref();
                     nezumi_prim::hint::spin_loop();
                     return true;
                 }
-                _ => return false,
+                _ => {
+                    drop_each([fresh, stale]);
+                    return false;
+                }
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::state::{OnLeave, Side, Snapshot, State};
 use nezumi_prim::cell::UnsafeCell;
+use nezumi_wake::drop_each;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 use std::task::Waker;
@@ -122,11 +123,9 @@ impl<T> Channel<T> {
             self.place(side).with_mut(|place| unsafe { (*place).write(new) });
         }
         let waits = self.state.publish(side);
-        if !waits {
-            // SAFETY: it was not published, so it is still ours.
-            drop(unsafe { self.take_waker(side) });
-        }
-        drop(old);
+        // SAFETY: it was not published, so it is still ours.
+        let new = (!waits).then(|| unsafe { self.take_waker(side) });
+        drop_each([new, old]);
         waits
     }
 }

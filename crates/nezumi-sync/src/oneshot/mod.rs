@@ -60,7 +60,7 @@ mod tests;
 use cell::Channel;
 use error::{RecvError, TryRecvError};
 use nezumi_trace::{Resource, Waiting};
-use nezumi_wake::{coop, entered};
+use nezumi_wake::{coop, entered, wake_and_drop};
 use state::{CLOSED, ENDED, OnEnd, Side, Snapshot, VALUE};
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -197,10 +197,7 @@ impl<T> Sender<T> {
         let theirs = rx.then(|| unsafe { shared.take_waker(Side::Rx) });
         // SAFETY: all is taken. Wakers are user code, and run after we left.
         unsafe { Channel::leave(channel, Side::Tx) };
-        if let Some(waker) = theirs {
-            waker.wake();
-        }
-        drop(own);
+        wake_and_drop(theirs, own);
     }
 
     /// Waits until the receiver is closed or dropped.
@@ -493,21 +490,19 @@ impl<T> Receiver<T> {
         let theirs = tx.then(|| unsafe { shared.take_waker(Side::Tx) });
         // SAFETY: as above.
         let own = rx.then(|| unsafe { shared.take_waker(Side::Rx) });
-        Taken { theirs, _own: own }
+        Taken { theirs, own }
     }
 }
 
 /// The wakers that closing took, to be woken and dropped at the end.
 struct Taken {
     theirs: Option<std::task::Waker>,
-    _own: Option<std::task::Waker>,
+    own: Option<std::task::Waker>,
 }
 
 impl Taken {
     fn wake(self) {
-        if let Some(waker) = self.theirs {
-            waker.wake();
-        }
+        wake_and_drop(self.theirs, self.own);
     }
 }
 

@@ -1,6 +1,9 @@
 use super::error::{RecvError, TryRecvError};
 use super::{Receiver, Sender, channel};
-use crate::testing::{Census, Nn, OnWake, Task, Yn, Yy, auto_traits, panics, poll_once};
+use crate::testing::{
+    Census, Nn, OnWake, Task, Yn, Yy, auto_traits, panics, poll_by_a_waker_that_panics_when_dropped,
+    poll_once,
+};
 use nezumi_wake::{block_on, coop, entered};
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -319,4 +322,32 @@ fn texts_are_those_that_programs_match() {
     assert_eq!((format!("{error}"), format!("{error:?}")), ("channel closed".into(), "RecvError(())".into()));
     assert_eq!(TryRecvError::Empty.to_string(), "channel empty");
     assert_eq!(TryRecvError::Closed.to_string(), "channel closed");
+}
+
+/// Two drops that panic in one scope would end the process.
+#[test]
+fn the_wakers_of_both_ends_may_panic_when_dropped() {
+    let wait = || {
+        let (mut tx, mut rx) = channel::<u32>();
+        for _ in 0..2 {
+            // The second takes the place of the first.
+            panics(|| poll_by_a_waker_that_panics_when_dropped(Pin::new(&mut rx)));
+            panics(|| {
+                poll_by_a_waker_that_panics_when_dropped(pin!(std::future::poll_fn(|cx| tx.poll_closed(cx))))
+            });
+        }
+        (tx, rx)
+    };
+    let (tx, mut rx) = wait();
+    assert!(panics(|| tx.send(1)));
+    assert_eq!(rx.try_recv(), Ok(1));
+    let (tx, mut rx) = wait();
+    assert!(panics(|| drop(tx)));
+    assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+    let (tx, rx) = wait();
+    assert!(panics(|| drop(rx)));
+    assert!(tx.is_closed());
+    let (tx, mut rx) = wait();
+    assert!(panics(|| rx.close()));
+    assert!(tx.is_closed());
 }

@@ -4,8 +4,8 @@ use crate::waiters::{Waiter, Waiting, wake_all};
 use nezumi_prim::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use nezumi_prim::sync::{Mutex, RwLock};
 use nezumi_queue::list::LinkedList;
+use nezumi_wake::FirstPanic;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Over how many lists the waiting receivers are spread, so that their locks are not one bottleneck.
 pub(super) const SHARDS: usize = 8;
@@ -142,7 +142,7 @@ impl<T> Shared<T> {
 
     #[cold]
     fn wake_shards(&self, bits: u64) {
-        let mut panic = None;
+        let mut panics = FirstPanic::new();
         for (shard, lock) in self.shards.iter().enumerate() {
             if bits & waiting(shard) == 0 {
                 continue;
@@ -151,13 +151,9 @@ impl<T> Shared<T> {
             // Relaxed: the lock orders it against `announce`.
             self.state.0.fetch_and(!waiting(shard), Ordering::Relaxed);
             // A panicking waker must not keep the other shards asleep.
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| wake_all(lock, guard))) {
-                panic.get_or_insert(payload);
-            }
+            panics.run(|| wake_all(lock, guard));
         }
-        if let Some(payload) = panic {
-            resume_unwind(payload);
-        }
+        panics.resume();
     }
 
     /// One receiver less. Wakes the senders that wait for the last one.

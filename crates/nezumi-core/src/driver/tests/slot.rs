@@ -221,3 +221,28 @@ fn a_panicking_waker_takes_no_other_wake_with_it() {
     dispatch(&slot, Readiness::READABLE);
     assert_eq!(wakeups.count(), count / 2);
 }
+
+struct PanicOnDrop;
+
+impl Wake for PanicOnDrop {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for PanicOnDrop {
+    fn drop(&mut self) {
+        panic!("a waker whose drop panics, on purpose");
+    }
+}
+
+/// Two drops that panic in one scope would end the process.
+#[test]
+fn the_wakers_of_reader_and_writer_may_panic_when_dropped() {
+    let slots = super::super::slots::Slots::new();
+    let (token, slot) = slots.take().unwrap();
+    for place in [Place::Reader, Place::Writer] {
+        assert!(slot.poll(place, &Waker::from(Arc::new(PanicOnDrop))).is_pending());
+    }
+    let left = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| slots.give_back(token, slot)));
+    assert!(left.is_err());
+    assert_eq!(slots.take().unwrap().0.index, token.index, "the slot came back all the same");
+}

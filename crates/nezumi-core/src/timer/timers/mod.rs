@@ -18,10 +18,8 @@ use super::node::{CLOSED, FIRED, Node};
 use super::{NEVER, Popped, Wheel};
 use nezumi_prim::CachePadded;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use nezumi_wake::WakeList;
-use std::any::Any;
+use nezumi_wake::{FirstPanic, WakeList};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
@@ -202,21 +200,17 @@ impl Timers {
 #[derive(Default)]
 struct Wakes {
     list: WakeList,
-    panic: Option<Box<dyn Any + Send>>,
+    panics: FirstPanic,
 }
 
 impl Wakes {
     fn wake_all(&mut self) {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.list.wake_all())) {
-            self.panic.get_or_insert(payload);
-        }
+        self.panics.run(|| self.list.wake_all());
     }
 
     fn finish(mut self) {
         self.wake_all();
-        if let Some(payload) = self.panic {
-            resume_unwind(payload);
-        }
+        self.panics.resume();
     }
 }
 

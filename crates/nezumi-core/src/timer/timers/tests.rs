@@ -203,7 +203,7 @@ fn a_panicking_waker_does_not_stop_the_rest() {
         let (good, waker) = Waiter::new();
         let armed: Vec<_> =
             (0..100).map(|n| Timer::armed(&timers, 10, if n % 40 == 3 { &bad } else { &waker })).collect();
-        std::panic::catch_unwind(AssertUnwindSafe(|| end(&timers))).unwrap_err();
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| end(&timers))).unwrap_err();
         assert_eq!((good.wakes(), timers.live()), (97, 0));
         drop(armed);
     }

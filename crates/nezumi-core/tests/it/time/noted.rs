@@ -6,7 +6,7 @@ use nezumi_core::spawn::{LocalSet, block_in_place, spawn, spawn_local, yield_now
 use nezumi_core::time::{Instant, Sleep, advance, sleep, timeout};
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Waker};
 
@@ -263,16 +263,21 @@ fn made_by_what_is_dropped_with_its_task() {
         for cancelled in [false, true] {
             let kept = Arc::new(Mutex::new(None));
             let there = kept.clone();
+            let begun = Arc::new(AtomicBool::new(false));
+            let has_begun = begun.clone();
             runtime.block_on(async {
                 let task = spawn(async move {
                     let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
                     let on_drop = OnDrop { waker, kept: there };
+                    begun.store(true, Ordering::SeqCst);
                     if cancelled {
                         pending::<()>().await;
                     }
                     on_drop
                 });
-                sleep(ms(2)).await;
+                while !(has_begun.load(Ordering::SeqCst) && (cancelled || task.is_finished())) {
+                    sleep(ms(1)).await;
+                }
                 if cancelled {
                     task.abort();
                     assert!(task.await.unwrap_err().is_cancelled());

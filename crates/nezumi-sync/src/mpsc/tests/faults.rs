@@ -1,7 +1,7 @@
 //! Destructors and wakers that panic, or come back into the channel.
 
 use super::super::{channel, unbounded_channel};
-use crate::testing::{Census, OnWake, Task, panics, poll_once};
+use crate::testing::{Bomb, Census, OnWake, Task, panics, poll_once, throws_a_bomb};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -198,4 +198,27 @@ fn the_receivers_waker_goes_with_it() {
     drop(rx);
     assert_eq!((task.wakes(), task.wakers_alive()), (0, 0));
     drop(tx);
+}
+
+/// Panics when dropped, with a bomb.
+struct Message;
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        std::panic::panic_any(Bomb);
+    }
+}
+
+#[test]
+fn what_the_panics_of_messages_carry_may_panic_too() {
+    let (tx, rx) = unbounded_channel();
+    (0..3).for_each(|_| assert!(tx.send(Message).is_ok()));
+    assert!(throws_a_bomb(|| drop(rx)));
+    // Those that the receiver left to the channel.
+    let (tx, rx) = channel(4);
+    let rx = std::mem::ManuallyDrop::new(rx);
+    (0..3).for_each(|_| assert!(tx.try_send(Message).is_ok()));
+    // SAFETY: it is read once, and a `ManuallyDrop` is not dropped.
+    let rx = unsafe { std::ptr::read(&raw const *rx) };
+    assert!(throws_a_bomb(|| drop((tx, rx))));
 }
