@@ -34,6 +34,41 @@ fn until(what: &str, done: impl Fn() -> bool) {
     }
 }
 
+/// The watch is started when there is something to see, and not with the runtime. So it must be there whenever the last worker gets busy, however soon.
+#[test]
+fn workers_that_block_in_their_first_poll_are_stood_in_for() {
+    for round in 0..60 {
+        let workers = 1 + round % 3;
+        let rt = runtime(workers);
+        if round % 2 == 0 {
+            // Else the tasks are there before the workers.
+            thread::sleep(Duration::from_micros(100 * round as u64));
+        }
+        let (end, ended) = mpsc::channel::<()>();
+        let ended = Arc::new(Mutex::new(ended));
+        let blocked: Vec<_> = (0..workers)
+            .map(|_| {
+                let ended = ended.clone();
+                rt.spawn(async move { _ = ended.lock().unwrap().recv_timeout(Duration::from_secs(20)) })
+            })
+            .collect();
+        // Nobody but a spare can run it; it ends the first wait, and with it all.
+        rt.block_on(rt.spawn(async move { drop(end) })).unwrap();
+        for task in blocked {
+            rt.block_on(task).unwrap();
+        }
+    }
+}
+
+/// Where nothing goes on, the first sleep of a worker has a limit.
+#[test]
+fn a_runtime_without_tasks_has_a_watch_in_the_end() {
+    for workers in [1, 3] {
+        let rt = runtime(workers);
+        until("the watch is started", || format!("{:#?}", rt.handle()).contains("watch_looks: true"));
+    }
+}
+
 /// New tasks, their timers, what they spawn, and wakes between them, are served while every worker is blocked.
 #[test]
 fn spares_serve_what_comes_while_all_workers_are_blocked() {

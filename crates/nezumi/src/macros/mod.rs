@@ -3,14 +3,14 @@
 //! Every expansion reaches its helpers by `$crate`, so the macros work under any name a program knows this crate by,
 //! and through the facade `tokio`, which re-exports them.
 
-#[cfg(feature = "macros")]
+#[cfg(feature = "macro-rules")]
 mod join;
 mod pin;
-#[cfg(feature = "macros")]
+#[cfg(feature = "macro-rules")]
 mod select;
 #[cfg(feature = "rt")]
 mod task_local;
-#[cfg(feature = "macros")]
+#[cfg(feature = "macro-rules")]
 mod try_join;
 
 pub mod support;

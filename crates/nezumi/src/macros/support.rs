@@ -11,10 +11,10 @@ pub use std::task::{Poll, ready};
 #[cfg(feature = "rt")]
 pub use nezumi_core::spawn::task_local::Slot as TaskLocalSlot;
 
-#[cfg(feature = "macros")]
+#[cfg(feature = "macro-rules")]
 pub use self::of_macros::*;
 
-#[cfg(feature = "macros")]
+#[cfg(feature = "macro-rules")]
 mod of_macros {
     use pin_project_lite::pin_project;
     use std::future::{Future, IntoFuture};
