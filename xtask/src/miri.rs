@@ -1,7 +1,8 @@
 //! Unit tests under Miri: undefined behaviour, leaks, and, over many seeds, weak memory and the order of threads.
 //!
 //! A seed decides when a thread is interrupted, what an atomic load of an old value returns, and where memory lies. What depends on one of these is in
-//! [`MODULES`], a structure at a time, and is run with as many seeds as asked for; the other tests are run once, with [`SHARES`].
+//! [`MODULES`], a structure at a time, and is run with as many seeds as asked for; the other tests are run once, with [`SHARES`]. A continuous check does the second,
+//! and a little of the first.
 
 use crate::shell;
 use anyhow::{Result, bail, ensure};
@@ -46,6 +47,10 @@ const SHARES: &[Share] = &[
     share("nezumi-queue", &[], 300),
     share("nezumi-core", &["task::"], 600),
 ];
+
+/// The tests of this one in which threads meet are small, for the sake of many seeds: a continuous check runs them with some more.
+const PACKAGE_WITH_SEEDS: &str = "nezumi-queue";
+const SEEDS_OF_A_SHARE: u32 = 4;
 
 /// What only a full run has the time for: all of each crate.
 const FULL_SHARES: &[Share] = &[
@@ -125,12 +130,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             run_share(share, options, &mut failed);
         }
     }
+    let package = options.package.as_deref();
+    if !options.full && !only_modules && options.filter.is_none() && is_meant(options, PACKAGE_WITH_SEEDS) {
+        run_modules(options, Some(PACKAGE_WITH_SEEDS), SEEDS_OF_A_SHARE, options.tree_borrows, &mut failed)?;
+    }
     if options.full || only_modules {
         // A seed alone is a replay.
         let seeds = options.seeds.unwrap_or(if options.seed.is_some() { 1 } else { SEEDS });
-        run_modules(options, seeds, options.tree_borrows, &mut failed)?;
+        run_modules(options, package, seeds, options.tree_borrows, &mut failed)?;
         if options.full {
-            run_modules(options, SEEDS_UNDER_TREE_BORROWS, true, &mut failed)?;
+            run_modules(options, package, SEEDS_UNDER_TREE_BORROWS, true, &mut failed)?;
         }
     }
     println!("{:.0} s in all", start.elapsed().as_secs_f64());
@@ -161,11 +170,17 @@ fn run_share(share: &Share, options: &Options, failed: &mut Vec<String>) {
     }
 }
 
-fn run_modules(options: &Options, seeds: u32, tree_borrows: bool, failed: &mut Vec<String>) -> Result<()> {
+fn run_modules(
+    options: &Options,
+    package: Option<&str>,
+    seeds: u32,
+    tree_borrows: bool,
+    failed: &mut Vec<String>,
+) -> Result<()> {
     let first = options.seed.unwrap_or(0);
     let Some(end) = first.checked_add(seeds) else { bail!("there are not so many seeds") };
     let is_chosen = |module: &&Module| {
-        is_meant(options, module.package)
+        package.is_none_or(|wanted| wanted == module.package)
             && options.filter.as_deref().is_none_or(|part| module.name.contains(part))
     };
     let chosen: Vec<_> = MODULES.iter().filter(is_chosen).collect();
