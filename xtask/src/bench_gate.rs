@@ -17,6 +17,9 @@ pub(crate) struct Options {
     /// How many runs the table is made of.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// Of these results of earlier runs (`bench -- --quick --json FILE`), and of no new ones. Once for each run.
+    #[arg(long, value_name = "FILE", requires = "update", conflicts_with = "runs")]
+    from: Vec<PathBuf>,
     /// At these numbers of workers.
     #[arg(long, value_name = "N,…", default_value = "1,2")]
     workers: String,
@@ -102,7 +105,11 @@ fn update(options: &Options, path: &Path) -> Result<()> {
     if options.only.is_some() {
         bail!("a table of some workloads would lose the others: --update goes without --only");
     }
-    let runs = (0..options.runs).map(|_| measure(options)).collect::<Result<Vec<Report>>>()?;
+    let runs = if options.from.is_empty() {
+        (0..options.runs).map(|_| measure(options)).collect::<Result<Vec<Report>>>()?
+    } else {
+        options.from.iter().map(|path| read(path)).collect::<Result<_>>()?
+    };
     let first = &runs[0];
     let row = |measured: &Measured| {
         let of_key = |run: &Report| run.results.iter().find(|other| other.key == measured.key).cloned();
@@ -130,7 +137,13 @@ fn measure(options: &Options) -> Result<Report> {
         bench.args(["--only", only]);
     }
     shell::run(&mut bench)?;
-    serde_json::from_slice(&fs::read(&json)?).context("the benchmark wrote something else than results")
+    read(&json)
+}
+
+/// What a run has written.
+fn read(path: &Path) -> Result<Report> {
+    let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_slice(&text).with_context(|| format!("{} is not what the benchmark writes", path.display()))
 }
 
 /// What several runs say of one workload: the middle ratio, and how far their intervals reach together.

@@ -9,7 +9,7 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const FOR_EVER: Duration = Duration::from_secs(10);
 
@@ -136,13 +136,21 @@ fn a_hook_that_blocks_does_not_hold_up_who_ends_the_runtime_without_waiting() {
     let (called, is_called) = mpsc::channel();
     let (end, ended) = mpsc::channel::<()>();
     let ended = std::sync::Mutex::new(ended);
+    let told = Arc::new(AtomicBool::new(false));
+    let tells = told.clone();
     let rt = one_worker(|builder| {
         builder.stuck_after(Duration::from_millis(1)).on_stuck(move |_| {
+            tells.store(true, Ordering::Relaxed);
             let _ = called.send(());
             let _ = ended.lock().unwrap().recv();
         });
     });
-    let task = rt.spawn(async { burn(Duration::from_millis(50)) });
+    let task = rt.spawn(async move {
+        let start = Instant::now();
+        while !told.load(Ordering::Relaxed) && start.elapsed() < FOR_EVER {
+            burn(Duration::from_millis(1));
+        }
+    });
     is_called.recv_timeout(FOR_EVER).expect("the watch tells of a poll that takes so long");
     let (shut_down, is_shut_down) = mpsc::channel();
     let thread = std::thread::spawn(move || {

@@ -149,10 +149,20 @@ fn a_storm_of_stuck_polls() {
     }
 
     let runtimes = [runtime(4), runtime(4)];
-    let rounds = if cfg!(miri) { 1 } else { 8 };
+    let (rounds, most_rounds) = if cfg!(miri) { (1, 1) } else { (8, 100) };
     let mut is_even = std::collections::HashMap::new();
-    let mut backtraces = 0;
-    for _ in 0..rounds {
+    let mut reports: [Vec<StuckTask>; 2] = [Vec::new(), Vec::new()];
+    let mut round = 0;
+    // On a machine with other work it may take some before a thread comes to write its stack down.
+    let has_stack = |reports: &[Vec<StuckTask>; 2]| {
+        reports
+            .iter()
+            .flatten()
+            .filter_map(StuckTask::backtrace)
+            .any(|stack| stack.to_string().contains("numbered"))
+    };
+    while round < rounds || (HAS_STACKS && round < most_rounds && !has_stack(&reports)) {
+        round += 1;
         let start = Arc::new(Barrier::new(8));
         let tasks: Vec<_> = (0..8)
             .map(|i| {
@@ -169,12 +179,15 @@ fn a_storm_of_stuck_polls() {
         for (i, task) in tasks {
             runtimes[i % 2].0.block_on(task).unwrap();
         }
+        for (so_far, (_, reported)) in reports.iter_mut().zip(&runtimes) {
+            so_far.extend(reported.try_iter());
+        }
     }
-    for (rt, reported) in runtimes {
+    for ((rt, reported), mut reports) in runtimes.into_iter().zip(reports.clone()) {
         let metrics = rt.metrics();
         // The watch has ended with it.
         drop(rt);
-        let reports: Vec<StuckTask> = reported.try_iter().collect();
+        reports.extend(reported.try_iter());
         assert_eq!(reports.len() as u64, metrics.stuck_poll_count());
         for report in &reports {
             assert!(report.elapsed() >= Duration::from_millis(10));
@@ -183,10 +196,9 @@ fn a_storm_of_stuck_polls() {
             // It may have been interrupted at the barrier, or on its way.
             let (even, odd) = (text.contains("even_numbered"), text.contains("odd_numbered"));
             assert!(if is_even[&report.id()] { !odd } else { !even }, "{text}");
-            backtraces += usize::from(even || odd);
         }
     }
-    assert!(!HAS_STACKS || cfg!(miri) || backtraces > 0);
+    assert!(!HAS_STACKS || has_stack(&reports));
 }
 
 /// Runtimes end while their watch waits for a stack.
