@@ -143,7 +143,8 @@ fn measure(options: &Options) -> Result<Report> {
 /// What a run has written.
 fn read(path: &Path) -> Result<Report> {
     let text = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-    serde_json::from_slice(&text).with_context(|| format!("{} is not what the benchmark writes", path.display()))
+    serde_json::from_slice(&text)
+        .with_context(|| format!("{} is not what the benchmark writes", path.display()))
 }
 
 /// What several runs say of one workload: the middle ratio, and how far their intervals reach together.

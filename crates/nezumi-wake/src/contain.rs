@@ -92,8 +92,18 @@ pub fn wake_and_drop(woken: Option<Waker>, dropped: Option<Waker>) {
 /// If one of them does; after all were dropped.
 #[inline]
 pub fn drop_each(wakers: impl IntoIterator<Item = Option<Waker>>) {
+    let mut wakers = wakers.into_iter().flatten();
+    // As a rule there is none.
+    if let Some(first) = wakers.next() {
+        drop_first_and_each(first, wakers);
+    }
+}
+
+#[inline(never)]
+fn drop_first_and_each(first: Waker, others: impl Iterator<Item = Waker>) {
     let mut panics = FirstPanic::new();
-    for waker in wakers.into_iter().flatten() {
+    panics.run(|| drop(first));
+    for waker in others {
         panics.run(|| drop(waker));
     }
     panics.resume();
