@@ -1,8 +1,8 @@
 //! The header of a module names the tests and models that prove what it promises. They exist.
 //!
 //! Looked at is what follows `Tests:`, `Model:`, `loom:` and the like, up to the end of the paragraph, in the headers of all crates, and the table
-//! in `docs/proof.md`. A name of three words or more is that of a test, and a path is one from the root, from the crate, or from the
-//! module.
+//! in `docs/proof.md`. A header that users read is followed by another in plain comments, for those who read the source: that is looked at, too. A
+//! name of three words or more is that of a test, and a path is one from the root, from the crate, or from the module.
 
 use crate::shell;
 use std::collections::BTreeSet;
@@ -24,9 +24,15 @@ fn sources(below: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// What a line of a header says: of the documentation, or of the page behind it that users do not read, in plain comments.
+fn said(line: &str) -> Option<&str> {
+    let plain = || line.strip_prefix("//").filter(|said| !said.starts_with('/'));
+    line.strip_prefix("//!").or_else(plain).or(line.is_empty().then_some(line)).map(str::trim)
+}
+
 /// The paragraphs of a header, each on one line.
 fn header(source: &str) -> Vec<String> {
-    let lines: Vec<_> = source.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
+    let lines: Vec<_> = source.lines().map_while(said).collect();
     lines.split(|line| line.is_empty()).map(|lines| lines.join(" ")).collect()
 }
 
@@ -106,8 +112,10 @@ fn every_test_that_a_header_names_exists() {
 #[test]
 fn names_stand_behind_a_mark() {
     let text = "//! Uses `not_a_test`.\n//! Tests: `one_of_two`, and\n//! `tests/it/a.rs`.\n//!\n//! `not_this_one`.\nuse x;\n";
-    let header = header(text);
-    assert_eq!(header.len(), 2);
-    assert_eq!(spans(&header[0]).collect::<Vec<_>>(), ["one_of_two", "tests/it/a.rs"]);
-    assert_eq!(spans(&header[1]).count(), 0);
+    let paragraphs = header(text);
+    assert_eq!(spans(&paragraphs[0]).collect::<Vec<_>>(), ["one_of_two", "tests/it/a.rs"]);
+    assert_eq!(spans(&paragraphs[1]).count(), 0);
+    let text = "//! For users.\n\n// How it works.\n//\n// Loom: `one_or_two`,\n// `three_of_four`.\n\n/// Tests: `not_this_one`.\nfn f() {}\n";
+    let found: Vec<_> = header(text).iter().flat_map(|text| spans(text)).map(str::to_owned).collect();
+    assert_eq!(found, ["one_or_two", "three_of_four"]);
 }

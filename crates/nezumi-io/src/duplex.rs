@@ -212,6 +212,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn whoever_reads_is_woken_by_a_write_of_any_number_of_pieces() {
+        for pieces in 1..=3 {
+            let (mut a, mut b) = duplex(4);
+            let count = std::sync::Arc::new(Count::default());
+            let waker = Waker::from(count.clone());
+            let mut memory = [0; 4];
+            let mut buf = ReadBuf::new(&mut memory);
+            assert!(Pin::new(&mut b).poll_read(&mut Context::from_waker(&waker), &mut buf).is_pending());
+            let bufs: Vec<_> = (0..pieces).map(|_| IoSlice::new(b"x")).collect();
+            let written = poll_once(|cx| Pin::new(&mut a).poll_write_vectored(cx, &bufs));
+            assert!(matches!(written, Poll::Ready(Ok(n)) if n == pieces));
+            assert_eq!(count.0.load(Ordering::Relaxed), 1, "written in {pieces} pieces");
+            assert!(poll_once(|cx| Pin::new(&mut b).poll_read(cx, &mut buf)).is_ready());
+            assert_eq!(buf.filled().len(), pieces);
+        }
+    }
+
     struct PanicOnDrop;
 
     impl std::task::Wake for PanicOnDrop {

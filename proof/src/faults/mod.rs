@@ -77,6 +77,7 @@ const CASES: &[Case] = &[
     case("accepts_fail", 60, shimmed::accepts_fail),
     case("waits_are_interrupted", 60, shimmed::waits_are_interrupted),
     case("every_second_thread_is_refused", 60, shimmed::every_second_thread_is_refused),
+    case("spares_are_refused", 60, shimmed::spares_are_refused),
     case("files_come_in_pieces", 60, shimmed::files_come_in_pieces),
     case("the_clock_steps_back", 60, shimmed::the_clock_steps_back),
     case("allocations_fail", 60, starved::some_allocations),

@@ -6,7 +6,8 @@ use crate::seed::Seed;
 use crate::shim::{Call, Failing};
 use crate::task::tracked;
 use nezumi::io::{AsyncReadExt, AsyncWriteExt};
-use nezumi::net::{TcpListener, TcpStream};
+use nezumi::net::{TcpListener, TcpStream, UnixStream};
+use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 /// The first, the second, the third… call of each kind fails while a runtime is built. Nothing of it is left, and the next one is built.
@@ -172,6 +173,57 @@ pub(super) fn every_second_thread_is_refused(_: Seed) {
         assert!(built > 0 && refused > 0, "{built} built, {refused} refused");
         drop(failing);
         expect_works(&runtime(workers));
+    }
+}
+
+/// All workers are blocked, and there is no thread for a spare, however often the watch asks for one. What waits is served when the workers are
+/// free, and the runtime ends as if there had been no spares: all of it, down to the driver.
+pub(super) fn spares_are_refused(_: Seed) {
+    for workers in [1, 2] {
+        let rt = runtime(workers);
+        let begin = Instant::now();
+        let wait_until = |what: &str, done: &dyn Fn() -> bool| {
+            while !done() {
+                assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        };
+        // Or its thread would be the one that is refused.
+        wait_until("there is a watch", &|| format!("{:#?}", rt.handle()).contains("watch_looks: true"));
+        let failing = Failing::one_in(Call::ThreadCreate, libc::EAGAIN, 1);
+        let meet = Arc::new(Barrier::new(workers + 1));
+        let blocked: Vec<_> = (0..workers)
+            .map(|_| {
+                let meet = meet.clone();
+                rt.spawn(tracked(async move {
+                    meet.wait();
+                    meet.wait();
+                }))
+            })
+            .collect();
+        meet.wait();
+        let waits = rt.spawn(tracked(async { 7 }));
+        wait_until("a spare is refused twice", &|| failing.hits() >= 2);
+        assert!(!waits.is_finished());
+        drop(failing);
+        meet.wait();
+        rt.block_on(async {
+            assert_eq!(waits.await.unwrap().get(), 7);
+            for task in blocked {
+                task.await.unwrap();
+            }
+        });
+        expect_works(&rt);
+        // Whoever leaves last ends the driver, also for a task of another runtime.
+        let (stream, _other_end) = {
+            let _inside = rt.enter();
+            UnixStream::pair().unwrap()
+        };
+        let other = runtime(1);
+        let waits = other.spawn(tracked(async move { stream.readable().await.is_err() }));
+        drop(rt);
+        let outcome = other.block_on(async { nezumi::time::timeout(Duration::from_secs(10), waits).await });
+        assert!(outcome.expect("nobody has ended the driver").unwrap().get());
     }
 }
 

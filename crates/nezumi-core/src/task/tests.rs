@@ -1,6 +1,7 @@
 //! One task by hand: panics, counts, who drops what. Run under Miri, too.
 
 use super::*;
+use nezumi_wake::coop;
 use std::cell::Cell;
 use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -126,6 +127,28 @@ fn output_comes_out_once_and_everything_is_freed() {
     list.check_all_freed();
 }
 
+/// Whoever awaits one handle after the other, all of which are ready, comes to no await that waits. The budget makes him let go.
+#[test]
+fn an_output_costs_one_of_the_budget() {
+    let list = Arc::new(List::default());
+    let mut joins: Vec<_> = (0..200).map(|n| list.spawn(async move { n })).collect();
+    list.run();
+    let mut outputs = Vec::new();
+    for expected in [128, 200] {
+        coop::budget(|| {
+            let ready = joins[outputs.len()..].iter_mut().map_while(|join| match poll_once(join) {
+                Poll::Ready(output) => Some(output.unwrap()),
+                Poll::Pending => None,
+            });
+            outputs.extend(ready.collect::<Vec<_>>());
+        });
+        assert_eq!(outputs.len(), expected);
+    }
+    assert_eq!(outputs, (0..200).collect::<Vec<_>>());
+    drop(joins);
+    list.check_all_freed();
+}
+
 #[test]
 fn the_future_is_dropped_before_the_handle_completes() {
     let list = Arc::new(List::default());
@@ -208,6 +231,24 @@ fn a_panic_in_the_futures_drop_comes_out_of_the_handle() {
         list.run();
         assert!(output(&mut join).unwrap_err().is_panic());
         assert_eq!(drops.get(), 1);
+        drop(join);
+        list.check_all_freed();
+    }
+}
+
+#[test]
+fn an_output_is_dropped_where_the_futures_drop_panics() {
+    for output_panics in [false, true] {
+        let list = Arc::new(List::default());
+        let (futures, outputs) = (Cell::new(0), Cell::new(0));
+        let (guard, outputs_drops) = (Dropped(&futures, true), &outputs);
+        let mut join = list.spawn(poll_fn(move |_| {
+            let _keep = &guard;
+            Poll::Ready(Dropped(outputs_drops, output_panics))
+        }));
+        list.run();
+        assert_eq!((futures.get(), outputs.get()), (1, 1), "the panic stands in its place");
+        assert!(output(&mut join).is_err_and(|error| error.is_panic()));
         drop(join);
         list.check_all_freed();
     }

@@ -7,7 +7,8 @@
 //! reset of an entry that is not pending waits for the next poll, too. At that poll it moves to the shard of the thread that
 //! polls, if it is of the same runtime: there the lock is free, and the deadline is looked at first.
 //!
-//! Tests: `time` in the integration tests, and those of `timers`.
+//! Tests: `time` in the integration tests, and those of `timers`; of its drop
+//! `an_entry_that_is_dropped_elsewhere_may_be_armed_while_it_waits_for_the_lock`.
 
 use super::node::{CLOSED, FIRED, IDLE, NOTED, Node, UNARMED, is_pending};
 use super::notes;
@@ -94,6 +95,11 @@ impl Entry {
     #[must_use]
     pub fn fails_at_shutdown(&self) -> bool {
         !self.home.shared().config.alt_timer
+    }
+
+    #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+    pub(super) fn node(&self) -> &Node {
+        &self.node
     }
 
     /// Waits for the deadline. May be polled again after it has answered, and answers the same.

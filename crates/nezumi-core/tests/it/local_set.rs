@@ -4,7 +4,7 @@ use crate::support::{Census, current_thread, runtime};
 use nezumi_core::spawn::{LocalSet, spawn, spawn_blocking, spawn_local, yield_now};
 use nezumi_core::time::sleep;
 use nezumi_wake::coop;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::{Future, pending, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -141,4 +141,39 @@ fn the_future_of_run_until_shares_the_budget_of_the_task_that_polls_the_set() {
         let task = spawn(async move { polled_until_pending() });
         assert_eq!(task.await.unwrap(), inside + 1);
     });
+}
+
+/// It never runs out of tasks of its own, and yet at every 31st turn what others have woken goes first.
+#[test]
+fn a_set_that_is_busy_still_looks_at_what_comes_from_other_threads() {
+    let rt = current_thread();
+    let set = LocalSet::new();
+    let polls = Rc::new(Cell::new(0));
+    let (tx, rx) = mpsc::channel();
+    let polls_before = polls.clone();
+    let mut is_woken = false;
+    let waits = set.spawn_local(poll_fn(move |cx| {
+        if std::mem::replace(&mut is_woken, true) {
+            return Poll::Ready(polls_before.get());
+        }
+        tx.send(cx.waker().clone()).unwrap();
+        Poll::Pending
+    }));
+    let busy = set.spawn_local(poll_fn(move |cx| {
+        polls.set(polls.get() + 1);
+        if polls.get() == 1 {
+            let waker = rx.recv().unwrap();
+            std::thread::spawn(move || waker.wake()).join().unwrap();
+        }
+        if polls.get() == 1000 {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }));
+    let polls_before = set.block_on(&rt, async {
+        busy.await.unwrap();
+        waits.await.unwrap()
+    });
+    assert!(polls_before <= 31, "it came after {polls_before} polls of another task");
 }

@@ -59,7 +59,12 @@
 //
 // L1 and W1 change one word. If L1 is first, W1 finds it back; else L2 comes after W2.
 //
-// Tests: `tests` (with a property against a plain reference), `clone_tests` and `models` (loom) in this directory.
+// Tests: against a plain reference `behaves_like_a_list_of_all_that_was_sent`; `a_slow_receiver_is_told_how_many_it_missed`,
+// `who_wants_a_value_that_is_being_cloned_is_woken_when_it_is_back`, `a_clone_may_overwrite_the_very_value`. Loom, of the first two columns:
+// `models::a_sent_value_ends_the_wait`, `two_receivers_get_both_values`, `two_senders_lose_nothing`, `a_dropped_wait_races_the_wake`; of the
+// second two `one_clones_while_the_other_waits`, `a_try_waits_for_the_clone_of_another`, `one_clones_while_the_other_goes`; of a slot that
+// is taken from its readers `overwriting_races_reading`, `a_value_is_overwritten_while_it_is_cloned`,
+// `the_last_two_readers_race_the_next_value`.
 
 #[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
 mod clone_tests;

@@ -40,7 +40,12 @@
 // Promise: a message whose send returned `Ok` is received once, or dropped once with the channel; a receiver that waits is
 // woken by the next message, and by the end; a permit is lost by nobody.
 //
-// Tests: `tests/` (with a property against a plain queue), `models` (loom) in this directory.
+// Tests: against a plain queue `a_bounded_channel_is_a_queue_with_permits` and `an_unbounded_channel_is_a_queue`;
+// `messages_are_dropped_exactly_once`, `dropping_a_future_loses_nothing`, `a_closed_channel_waits_for_permits_that_are_out`. Loom:
+// `models::a_message_ends_the_wait`, `a_message_ends_the_wait_at_a_ring`, `the_last_of_two_senders_ends_the_wait`; of the blocks:
+// `two_senders_meet_at_the_border_of_a_block`, `who_claims_late_does_not_touch_a_block_that_is_used_again`; of the end:
+// `what_was_accepted_before_close_is_received`, `a_permit_that_goes_ends_the_wait_of_a_closed_receiver`,
+// `sending_races_the_receiver_that_goes`.
 
 mod bounded;
 mod chain;

@@ -46,7 +46,11 @@
 // Both are read-modify-writes of one word: if T2 is first, R2 sees ENDED and takes the value; if R2 is first, T2 sees
 // the waker and wakes it.
 //
-// Tests: below, and `models` (loom) in this directory.
+// Tests: `a_value_is_dropped_exactly_once_on_every_path`, `only_the_last_task_that_polled_is_woken`,
+// `both_ends_let_go_of_their_wakers_in_any_order`, `threads_hand_values_over_without_loss`. Loom, of the two columns:
+// `models::a_sent_value_ends_the_wait`, `a_dropped_sender_ends_the_wait`, `drop_of_the_receiver_wakes_a_sender_that_waits`; of who owns
+// what when both end: `send_races_close`, `send_races_drop_of_the_receiver`, `send_races_drop_of_a_receiver_that_waits`,
+// `a_receiver_that_changes_its_task_is_woken_in_the_new_one`.
 
 mod cell;
 pub mod error;

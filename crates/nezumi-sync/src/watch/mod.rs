@@ -58,7 +58,10 @@
 // bit, and W2 waits for the list's lock and finds the waiter. That a receiver may skip R2 when the bit is set already is
 // argued in `Shared::announce`.
 //
-// Tests: `tests` and `models` (loom) in this directory; `waiters` proves the list.
+// Tests: `a_change_wakes_every_receiver_once`, `the_last_value_is_seen_before_the_end`, `the_final_value_is_seen_by_every_thread`. Loom, of
+// the two columns: `models::a_change_ends_the_wait`, `two_receivers_of_one_list_are_both_woken`, `two_senders_wake_one_receiver`; of the
+// end `two_changes_and_the_end_are_seen_in_order`, `the_last_receiver_ends_the_senders_wait`; of a wait that is dropped
+// `a_dropped_wait_races_the_wake`. `waiters` proves the list.
 
 pub mod error;
 mod receiver;

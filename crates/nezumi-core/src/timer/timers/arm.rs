@@ -250,3 +250,47 @@ impl Timers {
         first
     }
 }
+
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests {
+    use super::*;
+    use crate::runtime::Builder;
+    use crate::scheduler::Home;
+    use crate::spawn::spawn;
+    use crate::timer::Entry;
+    use std::future::poll_fn;
+    use std::task::Poll;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    /// It was noted when it looked; when it has the lock, the poll that noted it has ended.
+    #[test]
+    fn an_entry_that_is_dropped_elsewhere_may_be_armed_while_it_waits_for_the_lock() {
+        let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+        let task = poll_fn(|cx| {
+            let here = || Home::current().unwrap();
+            let mut entry = Box::pin(Entry::new(here(), Instant::now() + Duration::from_secs(60)));
+            assert!(entry.as_mut().poll_elapsed(cx, true).is_pending());
+            assert_eq!(entry.node().state(), NOTED);
+            let node = NonNull::from(entry.node());
+            let home = here();
+            let timers = home.timers();
+            let mut inner = timers.lock();
+            let other = thread::spawn(move || drop(entry));
+            // Until it waits for the lock. Should it come late, this shows nothing.
+            thread::sleep(Duration::from_millis(20));
+            // As `arm_noted` does it.
+            // SAFETY: the lock is held, so the entry, which was noted when it was taken, and with it its note, are still there.
+            let armed = unsafe {
+                let (node, deadline_ms) = (*node.as_ref().note.get()).erase().unwrap();
+                timers.arm_locked(&mut inner, node, deadline_ms, &mut Some(cx.waker().clone()))
+            };
+            assert!(matches!(armed, Armed::Pending { .. }));
+            drop(inner);
+            other.join().unwrap();
+            assert_eq!(timers.live(), 0, "the entry is gone, and hangs in the wheel");
+            Poll::Ready(())
+        });
+        runtime.block_on(async { spawn(task).await.unwrap() });
+    }
+}

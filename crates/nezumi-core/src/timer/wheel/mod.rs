@@ -21,9 +21,10 @@
 //! of its slot: an idle thread sleeps through the steps down the levels and is woken once. The bound is never late; it is
 //! early if the timer it came from was cancelled or put off.
 //!
-//! Order: by tick, and within a tick in the order of insertion.
+//! Order: by tick, and within a tick in the order of insertion, but for what was put off, or is inserted while a slot above is being
+//! emptied that still holds nodes of its tick.
 //!
-//! Tests: `property::agrees_with_a_heap`, `a_virtual_century`, `the_bound_is_the_deadline`.
+//! Tests: `property::agrees_with_a_heap`, `due_in_the_order_of_ticks_and_then_of_insertion`, `a_virtual_century`, `the_bound_is_the_deadline`.
 
 use super::node::Node;
 use super::{LATEST_MS, NEVER};
@@ -230,7 +231,8 @@ impl Wheel {
             // The digits above are those of `elapsed` (invariant 1), the ones below are 0.
             let above = self.elapsed_ms >> shift >> DIGIT << DIGIT;
             let start_ms = (above | u64::from(slot)) << shift;
-            // Of two that start together, the higher comes first: it may hold what belongs into the lower (invariant 2).
+            // Of two that start together, the higher comes first (invariant 2). Either could: what hangs in the lower is due at this very tick
+            // and has come down from the higher, ahead of what is still there, so that the order is the same.
             if first.is_none_or(|(_, least_ms)| start_ms <= least_ms) {
                 first = Some((level * SLOTS + slot as usize, start_ms));
             }

@@ -11,6 +11,9 @@ struct Pair {
     /// Deadline and number of every node that must be in the wheel.
     model: BTreeSet<(u64, usize)>,
     nodes: Vec<NonNull<Node>>,
+    /// For every node, when it was last inserted; `None` once it was put off, for then it has no place among others of its tick.
+    inserted: Vec<Option<usize>>,
+    insertions: usize,
     /// Whether a node was taken out or put off since the bound was exact.
     vague: bool,
 }
@@ -33,6 +36,7 @@ impl Pair {
     fn insert(&mut self, deadline_ms: u64) -> bool {
         let node = NonNull::from(Box::leak(Box::new(Node::new())));
         self.nodes.push(node);
+        self.inserted.push(None);
         self.arm(self.nodes.len() - 1, deadline_ms)
     }
 
@@ -43,6 +47,8 @@ impl Pair {
         assert_eq!(inserted, deadline_ms > self.wheel.elapsed_ms());
         if inserted {
             self.model.insert((deadline_ms, number));
+            self.insertions += 1;
+            self.inserted[number] = Some(self.insertions);
         }
         self.check();
         inserted
@@ -67,6 +73,7 @@ impl Pair {
         assert!(self.node(number).push_later(later));
         self.model.remove(&(deadline_ms, number));
         self.model.insert((later, number));
+        self.inserted[number] = None;
         self.vague = true;
         self.check();
     }
@@ -88,6 +95,8 @@ impl Pair {
         let due: BTreeSet<_> = self.model.iter().copied().take_while(|(at, _)| *at <= now_ms).collect();
         assert_eq!(popped.iter().copied().collect::<BTreeSet<_>>(), due);
         assert!(popped.is_sorted_by_key(|(at, _)| *at), "out of order: {popped:?}");
+        let in_line = popped.iter().filter_map(|&(at, number)| Some((at, self.inserted[number]?)));
+        assert!(in_line.is_sorted(), "of one tick, those that were inserted first are not first: {popped:?}");
         self.model.retain(|timer| !due.contains(timer));
         self.check();
         assert!(self.wheel.next_deadline_ms() > now_ms);
