@@ -29,12 +29,13 @@ pub(crate) fn render(report: &Report) -> String {
     let quick = if report.quick { " Quick form: smaller rounds, fewer pairs." } else { "" };
     let _ = write!(
         page,
-        "<h1>{rival}</h1>\n<p>{}, commit {}.{quick}</p>\n\
+        "<h1>{rival}</h1>\n<p>{}, commit {}, {}.{quick}</p>\n\
          <p>Ratio: {}; the line through a dot is its 95 % interval, the triangle what \
          it must reach. Times are ns per operation, medians. Absolute times are noise on a shared machine; the ratios are \
          the result.</p>\n",
         escape(&report.machine),
         escape(&report.commit),
+        escape(&report.date),
         report.rivals.ratio(),
     );
     if let Some(mean) = report.geometric_mean() {

@@ -11,6 +11,7 @@ pub(crate) fn render(report: &Report) -> String {
     let value = json!({
         "machine": report.machine,
         "commit": report.commit,
+        "date": report.date,
         "quick": report.quick,
         "sides": report.rivals.names(),
         "geometric_mean_1_to_19": report.geometric_mean(),
@@ -87,7 +88,7 @@ mod tests {
         let text =
             render(&report(vec![sample("spawn_join", "", 3.5), sample("timer_churn", "100k pending", 2.0)]));
         let value: Value = serde_json::from_str(&text).unwrap();
-        assert!(value["machine"].is_string() && value["commit"].is_string());
+        assert!(["machine", "commit", "date"].iter().all(|name| value[name].is_string()));
         let results = value["results"].as_array().unwrap();
         assert_eq!(results.len(), 2);
         for result in results {

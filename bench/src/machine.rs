@@ -1,4 +1,4 @@
-//! Where and of what the figures were taken.
+//! Where, when and of what the figures were taken.
 
 use std::process::Command;
 
@@ -25,6 +25,14 @@ pub(crate) fn commit() -> String {
     let changed =
         git(&["status", "--porcelain", "--untracked-files=no"]).is_some_and(|list| !list.is_empty());
     if changed { commit + "+" } else { commit }
+}
+
+/// Today, as `date` says; `unknown` where there is none.
+pub(crate) fn date() -> String {
+    let output = Command::new("date").args(["-u", "+%F"]).output();
+    let date =
+        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default();
+    if date.is_empty() { "unknown".to_owned() } else { date }
 }
 
 fn read(path: &str) -> String {

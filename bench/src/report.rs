@@ -11,6 +11,7 @@ use crate::stats::Ratio;
 pub(crate) struct Report {
     pub(crate) machine: String,
     pub(crate) commit: String,
+    pub(crate) date: String,
     pub(crate) quick: bool,
     pub(crate) rivals: Rivals,
     pub(crate) results: Vec<Outcome>,
@@ -67,6 +68,7 @@ impl Report {
         Report {
             machine: machine::machine(),
             commit: machine::commit(),
+            date: machine::date(),
             quick: args.quick,
             rivals: args.rivals,
             results: Vec::new(),
@@ -150,6 +152,7 @@ pub(crate) mod tests {
         Report {
             machine: "a <machine>".to_owned(),
             commit: "0123456789ab".to_owned(),
+            date: "2026-11-30".to_owned(),
             quick: true,
             rivals: Rivals::TokioAndNezumi,
             results,
