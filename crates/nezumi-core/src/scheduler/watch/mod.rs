@@ -51,7 +51,7 @@ use std::time::Duration;
 const STACK_BYTES: usize = if cfg!(feature = "taskdump") { 2 * 1024 * 1024 } else { 128 * 1024 };
 
 /// How old a runtime is at the most before it has a watch.
-const START_AFTER: Duration = Duration::from_millis(10);
+const START_AFTER: Duration = Duration::from_millis(4);
 
 /// There is no thread yet.
 const MISSING: u8 = 0;
@@ -110,10 +110,15 @@ impl Watch {
         self.state.store(state, Ordering::Relaxed);
     }
 
-    /// Whether somebody is there who looks: not yet, where the program wants none, or where the system refused the thread.
-    #[inline]
+    /// Whether somebody is there who looks.
     pub(super) fn looks(&self) -> bool {
         self.state.load(Ordering::Relaxed) == LOOKS
+    }
+
+    /// Whether somebody looks, or soon will: not where the program wants none, or the system refused the thread.
+    #[inline]
+    pub(super) fn looks_or_will(&self) -> bool {
+        self.state.load(Ordering::Relaxed) != NONE
     }
 
     /// Whether its thread has still to be started.
