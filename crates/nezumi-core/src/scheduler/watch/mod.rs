@@ -23,7 +23,7 @@
 //!
 //! If H2 is first, S3 finds the seat free; if S2 is first, H3 sees the bit. Model: `nobody_sleeps_beside_an_empty_seat`.
 //!
-//! A runtime that is soon gone again needs no watch, so its thread is started by a worker that wakes when the runtime is [`START_AFTER`] old, or at once if
+//! A runtime that is soon gone again needs no watch, so its thread is started by a worker that wakes when the runtime is `START_AFTER` old, or at once if
 //! no other worker sleeps. Until then each sleeps no longer than to that moment. So where one has not started it, another will, which still sleeps then.
 //!
 //! `looker` is what the thread does, `report` what it tells the program, `bell` how it is woken and kept out of the program's code; here is how it is
