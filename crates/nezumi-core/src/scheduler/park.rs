@@ -1,11 +1,9 @@
 //! How a worker falls asleep, and what it does first when it wakes.
 //!
 //! Called by `thread`. The order is the sleeper's column of `idle`: bit, then one more look at every queue, at the timers and at the
-//! shutdown flag, then sleep, in the driver if nobody sits there, else on the worker's own parker; never past the next timer of its own. While there is no watch a
-//! worker may have to start it when it wakes (`watch`).
+//! shutdown flag, then sleep, in the driver if nobody sits there, else on the worker's own parker; never past the next timer of its own.
 
 use super::worker::Worker;
-use crate::runtime::Handle;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
@@ -43,21 +41,12 @@ impl Worker {
             self.shard().sight.forget();
         }
         self.upkeep.wake_up();
-        self.ring_the_watch();
+        shared.watch.worker_woke();
         self.upkeep.advance_timers(self);
         if self.shard().is_more_than_the_next() {
             shared.notify();
         }
         self.after_unpark();
-    }
-
-    /// This worker is awake: so must the watch be. Starts it, if it is time for that.
-    fn ring_the_watch(&self) {
-        let shared = self.shared();
-        if shared.watch.is_due(|| shared.clock.age(), || shared.idle.any_sleeping()) {
-            shared.watch.start(&Handle::current());
-        }
-        shared.watch.worker_woke();
     }
 
     fn has_own_work(&self) -> bool {
@@ -82,8 +71,7 @@ impl Worker {
 
     fn sleep(&self) {
         let shared = self.shared();
-        let sleep_for = [self.time_to_next_timer(), shared.watch.longest_sleep(|| shared.clock.age())];
-        let timeout = sleep_for.into_iter().flatten().min();
+        let timeout = self.time_to_next_timer();
         if timeout == Some(Duration::ZERO) {
             return;
         }

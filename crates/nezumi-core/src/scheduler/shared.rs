@@ -112,7 +112,7 @@ impl Shared {
             dumps: Dumps::new(),
             shutdown: AtomicBool::new(false),
             workers_left: AtomicUsize::new(workers),
-            watch: Watch::new(config.watch),
+            watch: Watch::new(),
             driver_turns: CachePadded::default(),
             stuck_polls: AtomicU64::new(0),
             seat: Seat::new(),

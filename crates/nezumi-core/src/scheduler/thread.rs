@@ -30,7 +30,8 @@ pub(crate) fn start(handle: &Handle) -> io::Result<()> {
             return Err(error);
         }
     }
-    Ok(())
+    // The last of several starts the watch (`drive_until_left`), beside what goes on here; a single one is needed for its first task.
+    if shared.workers() == 1 { shared.watch.start(handle) } else { Ok(()) }
 }
 
 /// Has a thread of the pool drive this worker from now on.
@@ -76,16 +77,14 @@ fn drive_until_left(handle: &Handle, index: usize) -> Option<usize> {
     shard.polling.polls_within(&worker);
     shard.is_driven_here();
     set_affinity(shared, index);
-    shared.watch.worker_woke();
-    // Who comes from a sleep sees to it that there is a watch. The others may be busy already, so the last one begins asleep, unless there is work.
-    let mut begins_asleep = index + 1 == shared.workers() && shared.watch.is_missing();
-    if begins_asleep && shared.has_work_for(index) {
-        shared.watch.start(handle);
-        begins_asleep = false;
+    if index > 0 && index + 1 == shared.workers() {
+        // Where the system refuses the thread the runtime does without.
+        let _ = shared.watch.start(handle);
     }
+    shared.watch.worker_woke();
     let left = loop {
         // A panic comes from a hook, or from a waker that is no task's. It has been reported; the worker goes on.
-        match catch_unwind(AssertUnwindSafe(|| run(&worker, std::mem::take(&mut begins_asleep)))) {
+        match catch_unwind(AssertUnwindSafe(|| run(&worker))) {
             Ok(Step::GivenUp) => break None,
             Ok(Step::Leave) => {
                 coop::replace(coop::Budget::unconstrained());
@@ -109,10 +108,7 @@ fn drive_until_left(handle: &Handle, index: usize) -> Option<usize> {
     left
 }
 
-fn run(worker: &Worker, begins_asleep: bool) -> Step {
-    if begins_asleep {
-        worker.park();
-    }
+fn run(worker: &Worker) -> Step {
     loop {
         match worker.step() {
             Step::Ran => {}

@@ -126,7 +126,7 @@ impl Upkeep {
         let now = Instant::now();
         if let Some(mean_ns) = self.meter.measure(worker.shard(), now) {
             // Without the watch nobody would notice that a poll is unlike those before it.
-            if worker.shared().watch.looks_or_will() {
+            if worker.shared().watch.looks() {
                 worker.shard().crowd.tune(mean_ns);
             }
             let steps_in = |time: Duration| time.as_nanos() as u64 / mean_ns;

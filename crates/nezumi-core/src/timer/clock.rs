@@ -103,12 +103,6 @@ impl Clock {
         self.start
     }
 
-    /// How long ago it was made, by the system's clock.
-    #[must_use]
-    pub fn age(&self) -> Duration {
-        self.start.elapsed()
-    }
-
     /// The present tick, rounded down.
     #[inline]
     #[must_use]

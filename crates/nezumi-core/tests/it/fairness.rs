@@ -75,44 +75,51 @@ fn p99(delays: &Mutex<Vec<usize>>) -> usize {
 /// Under a load of tasks that are always runnable a task of high priority waits for a tenth, at the most, of what another waits for.
 #[test]
 fn high_priority_waits_for_a_tenth_of_what_others_wait_for() {
-    const PROBES: usize = 400;
     for workers in [1, 2] {
-        // Without the slot for hot tasks: what is spawned last is else what runs next, whatever its priority.
-        let rt = unaided(workers, |builder| {
-            builder.disable_lifo_slot();
-        });
-        let (load, ignored) = (Load::default(), Arc::default());
-        for _ in 0..200 {
-            load.self_waker(&rt, Priority::Normal, &ignored);
-        }
-        let [high, normal] = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
-        let probe = |priority, delays: &Arc<Mutex<Vec<usize>>>| {
-            let (load, delays) = (load.clone(), delays.clone());
-            move || {
-                let (load, delays, begin) = (load.clone(), delays.clone(), load.polls());
-                let task = async move {
-                    let delay = load.polls() - begin;
-                    delays.lock().unwrap().push(delay);
-                };
-                spawn::Builder::new().priority(priority).spawn(task).unwrap()
-            }
-        };
-        let (spawn_high, spawn_normal) = (probe(Priority::High, &high), probe(Priority::Normal, &normal));
-        let probing = rt.spawn(async move {
-            for _ in 0..PROBES {
-                let (high, normal) = (spawn_high(), spawn_normal());
-                high.await.unwrap();
-                normal.await.unwrap();
-            }
-        });
-        rt.block_on(probing).unwrap();
-        load.end(&rt);
-        let (high, normal) = (p99(&high), p99(&normal));
+        // Of two workers one may have nearly all of the load, and the other the probes: nobody waits there.
+        let under_load = (0..50).map(|_| delays_under_load(workers)).find(|&(_, normal)| normal >= 100);
+        let (high, normal) = under_load.expect("the probes meet the load in one of so many tries");
         assert!(
             high * 10 <= normal,
             "{workers} workers: {high} polls for high priority, {normal} for normal"
         );
     }
+}
+
+/// How many polls of others a task of high priority waits for beside 200 that are always runnable, and how many one of normal priority: of 99 in 100.
+fn delays_under_load(workers: usize) -> (usize, usize) {
+    const PROBES: usize = 400;
+    // Without the slot for hot tasks: what is spawned last is else what runs next, whatever its priority.
+    let rt = unaided(workers, |builder| {
+        builder.disable_lifo_slot();
+    });
+    let (load, ignored) = (Load::default(), Arc::default());
+    for _ in 0..200 {
+        load.self_waker(&rt, Priority::Normal, &ignored);
+    }
+    let [high, normal] = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+    let probe = |priority, delays: &Arc<Mutex<Vec<usize>>>| {
+        let (load, delays) = (load.clone(), delays.clone());
+        move || {
+            let (load, delays, begin) = (load.clone(), delays.clone(), load.polls());
+            let task = async move {
+                let delay = load.polls() - begin;
+                delays.lock().unwrap().push(delay);
+            };
+            spawn::Builder::new().priority(priority).spawn(task).unwrap()
+        }
+    };
+    let (spawn_high, spawn_normal) = (probe(Priority::High, &high), probe(Priority::Normal, &normal));
+    let probing = rt.spawn(async move {
+        for _ in 0..PROBES {
+            let (high, normal) = (spawn_high(), spawn_normal());
+            high.await.unwrap();
+            normal.await.unwrap();
+        }
+    });
+    rt.block_on(probing).unwrap();
+    load.end(&rt);
+    (p99(&high), p99(&normal))
 }
 
 /// Also where what is always runnable has high priority, or normal, or both.
