@@ -11,7 +11,8 @@
 //! against say that one sleeps, fence, look at `len`.
 //!
 //! Tests: `a_batch_comes_out_as_it_went_in`, `a_long_batch_is_cut`, `every_shard_is_searched`,
-//! `many_threads_lose_and_double_nothing`. Models: `batch_against_batch`, `a_push_races_the_last_look`.
+//! `many_threads_lose_and_double_nothing`. Models: `batch_against_batch`, `a_push_races_the_last_look`,
+//! `a_shard_that_is_in_use_is_waited_for`.
 
 use crate::{Batch, Item};
 use nezumi_prim::CachePadded;
@@ -224,6 +225,26 @@ mod models {
             assert!(relay.is_empty() && relay.pop(0).is_none());
             got.sort_unstable();
             assert_eq!(got, [0, 1, 2, 3, 4], "each once");
+        });
+    }
+
+    /// Who finds the only shard in use goes there all the same, rather than leave with nothing.
+    #[test]
+    fn a_shard_that_is_in_use_is_waited_for() {
+        check(|| {
+            let relay = Arc::new(Relay::new(1));
+            relay.push(batch(0..1), 0);
+            relay.push(batch(1..2), 0);
+            let other = {
+                let relay = relay.clone();
+                thread::spawn(move || relay.pop(0).map(values))
+            };
+            let mut got: Vec<u32> = [relay.pop(0).map(values), other.join().unwrap()]
+                .into_iter()
+                .flat_map(|got| got.expect("there are two"))
+                .collect();
+            got.sort_unstable();
+            assert_eq!(got, [0, 1], "each once");
         });
     }
 
