@@ -31,6 +31,7 @@ impl fmt::Debug for State<'_> {
             .field("relayed", &shared.relay.len())
             .field("spares", &shared.spares)
             .field("driver_turns", &shared.driver_turns.load(Ordering::Relaxed))
+            .field("watch_looks", &shared.watch.looks())
             .field("watch_sleeps", &shared.watch.is_asleep())
             .finish()
     }
