@@ -32,7 +32,7 @@ enum Command {
     Loom(loom::Options),
     /// Weakens each memory ordering, one at a time, and runs the models, which must notice: ten minutes, builds included. Nothing in it is random.
     MutateOrderings(mutate::Options),
-    /// Runs unit tests under Miri: a quarter of an hour at most. `--seeds N` runs, of each structure, the tests in which threads meet with so many seeds, and
+    /// Runs unit tests under Miri: some minutes, half an hour at most. `--seeds N` runs, of each structure, the tests in which threads meet with so many seeds, and
     /// `--seed S` with one; `--full` runs everything.
     Miri(miri::Options),
     /// Runs the published tests of Tokio and its companions on Nezumi.

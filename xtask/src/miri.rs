@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Every test of every crate, then every module with 64 seeds, and with 8 under Tree Borrows: an hour and a half on two processors.
+    /// Every test of every crate, then every module with 64 seeds, and with 8 under Tree Borrows: hours.
     #[arg(long)]
     full: bool,
-    /// Of each module the tests in which threads meet, with so many seeds: 64 take three quarters of an hour on two processors.
+    /// Of each module the tests in which threads meet, with so many seeds: 64 took an hour and a quarter on two processors that had other work, too.
     #[arg(long, value_name = "N")]
     seeds: Option<u32>,
     /// The first of these seeds. Alone: only this one, as a replay.
