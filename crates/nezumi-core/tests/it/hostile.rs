@@ -299,6 +299,7 @@ fn all_who_wait_for_the_core_are_told_that_it_is_free() {
         let _ = told.send(());
     });
     is_polled.recv().unwrap();
+    // As above: behind the second.
     std::thread::sleep(Duration::from_millis(20));
     done.0.store(true, Ordering::SeqCst);
     leave.0.store(true, Ordering::SeqCst);
