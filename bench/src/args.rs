@@ -12,7 +12,7 @@ cargo run --release -- [OPTIONS]
   --pairs N          so many pairs of samples (at least 4; default 20, with --quick 10)
   --json FILE        write the results as JSON
   --html FILE        write the results as one page
-  --profile SIDE     only tokio or nezumi, over and over, for a profiler to look at
+  --profile SIDE     only tokio, nezumi or unwatched (nezumi without its watch), over and over, for a profiler to look at
   --rounds N         with --profile: one runtime and so many rounds after the first, for a profiler that counts
   --apart SIDE       one sample of one side, as JSON: what a run asks a process of its own for
   --self-check       Tokio against Tokio: every ratio should come out as 1
@@ -112,13 +112,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
             "--html" => args.html = Some(value()?),
             "--profile" => args.profile = Some(side(&word, &value()?)?),
             "--rounds" => args.rounds = Some(number(&word, &value()?)?),
-            "--apart" => {
-                let side = side(&word, &value()?)?;
-                args.apart = Some(side);
-                if side == Side::Unwatched {
-                    args.rivals = Rivals::WithoutWatchAndWith;
-                }
-            }
+            "--apart" => args.apart = Some(side(&word, &value()?)?),
             "--variant" => args.variant = Some(value()?),
             "--self-check" => args.rivals = Rivals::TokioTwice,
             "--watch-check" => args.rivals = Rivals::WithoutWatchAndWith,
@@ -128,6 +122,9 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
             "--help" | "-h" => return Ok(Parsed::Help),
             _ => return Err(format!("unknown argument {word}")),
         }
+    }
+    if args.profile.or(args.apart) == Some(Side::Unwatched) {
+        args.rivals = Rivals::WithoutWatchAndWith;
     }
     if args.pairs == 0 {
         args.pairs = if args.quick { 10 } else { 20 };
@@ -145,9 +142,8 @@ fn side(word: &str, text: &str) -> Result<Side, String> {
     match text {
         "tokio" => Ok(Side::Tokio),
         "nezumi" => Ok(Side::Nezumi),
-        // What `--watch-check` asks a process of its own for.
-        "unwatched" if word == "--apart" => Ok(Side::Unwatched),
-        _ => Err(format!("{word} wants tokio or nezumi, not {text:?}")),
+        "unwatched" => Ok(Side::Unwatched),
+        _ => Err(format!("{word} wants tokio, nezumi or unwatched, not {text:?}")),
     }
 }
 
@@ -203,6 +199,7 @@ mod tests {
         assert_eq!(args("--profile nezumi").profile, Some(Side::Nezumi));
         assert_eq!(args("--profile tokio").profile, Some(Side::Tokio));
         assert_eq!(args("--profile nezumi --rounds 3").rounds, Some(3));
+        assert_eq!(args("--profile unwatched").rivals, Rivals::WithoutWatchAndWith);
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What can be counted of an operation, which no other program on the machine changes.
 //!
 //! **Instructions.** Five workloads of the benchmark on one worker, under callgrind, twice each: with few rounds and with more. What the second run
-//! counts more than the first is the rounds' alone. `bench/instructions.json` says what it was. It is the compiler's work, too: another one may
-//! do with more or fewer, and then the table wants `--update`.
+//! counts more than the first is the rounds' alone. Without the watch: under callgrind a poll takes fifty times as long, so that the watch takes one
+//! or another for stuck, and whoever stands in needs a few instructions more to find its timers. `bench/instructions.json` says what it was. It is
+//! the compiler's work, too: another one may do with more or fewer, and then the table wants `--update`.
 //!
 //! **Writes to shared lines, locks, allocations** (`--shared`): a build with `--cfg nezumi_count` (`nezumi_prim::count`) says how often a thread modified
 //! what another had written to last. On two cores that costs little, and on many it is what limits a scheduler.
@@ -137,7 +138,7 @@ fn count(bench: &Path, (workload, variant): (&str, &str)) -> Result<Row> {
             "--workers",
             "1",
             "--profile",
-            "nezumi",
+            "unwatched",
             "--only",
             workload,
             "--variant",
