@@ -71,6 +71,21 @@ impl Handle {
         self.waker.wake().expect("failed to wake I/O driver");
     }
 
+    /// Whether the selector has events that no turn has taken yet, of resources, hooks or [`unpark`](Self::unpark). Costs a system call. Where the OS
+    /// cannot be asked, there may be some.
+    pub fn has_events(&self) -> bool {
+        // Miri knows no `poll`.
+        #[cfg(all(target_os = "linux", not(miri)))]
+        {
+            let fd = std::os::fd::AsRawFd::as_raw_fd(&self.registry);
+            let mut asked = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            // SAFETY: one `pollfd`, which is ours, of a descriptor that the registry keeps open.
+            unsafe { libc::poll(&raw mut asked, 1, 0) != 0 }
+        }
+        #[cfg(not(all(target_os = "linux", not(miri))))]
+        true
+    }
+
     /// Has `run` called, by whoever turns the driver and under no lock, each time that `source` becomes readable. The driver
     /// keeps both until it is shut down. A panic of `run` ends with it.
     ///

@@ -69,7 +69,7 @@ impl Worker {
             return false;
         }
         if !self.upkeep.turn_driver(self) {
-            self.upkeep.make_way();
+            self.upkeep.make_way(self.shared());
         }
         if has_deferred {
             self.wake_deferred();

@@ -49,6 +49,25 @@ fn a_read_waits_for_the_peer() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn events_can_be_seen_before_a_turn_takes_them() {
+    let (mut driver, handle) = driver();
+    assert!(!handle.has_events());
+    let (mut sender, mut receiver) = pipe();
+    let _registration = register(&handle, &mut receiver, mio::Interest::READABLE);
+    assert!(!handle.has_events());
+    sender.write_all(b"a").unwrap();
+    assert!(handle.has_events());
+    assert!(handle.has_events(), "looking takes nothing");
+    driver.turn(&handle, AT_ONCE, None);
+    assert!(!handle.has_events(), "an edge is told once, though nobody has read");
+    handle.unpark();
+    assert!(handle.has_events());
+    assert!(driver.turn(&handle, AT_ONCE, None).unparked);
+    assert!(!handle.has_events());
+}
+
+#[test]
 fn try_io_without_readiness_makes_no_call() {
     let (mut driver, handle) = driver();
     let (mut sender, mut receiver) = pipe();
