@@ -135,3 +135,15 @@ fn set_affinity(shared: &Shared, index: usize) {
 
 #[cfg(not(target_os = "linux"))]
 fn set_affinity(_shared: &Shared, _index: usize) {}
+
+/// By how much the system may delay the ends of this thread's waits; by its default if `None`.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(super) fn set_timer_slack(slack: Option<std::time::Duration>) {
+    // 0 is the default.
+    let ns = slack.map_or(0, |slack| slack.as_nanos() as libc::c_ulong);
+    // SAFETY: changes one number of this thread. A system that refuses delays nothing.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) };
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(super) fn set_timer_slack(_slack: Option<std::time::Duration>) {}

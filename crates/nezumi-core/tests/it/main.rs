@@ -1,6 +1,7 @@
 //! What this crate promises, from the outside: a runtime, and what runs on it, on real threads.
 #![cfg(not(any(nezumi_loom, nezumi_shuttle)))]
 
+mod calm;
 mod chaos;
 mod current_thread;
 mod dump;

@@ -12,6 +12,12 @@ use std::time::{Duration, Instant};
 
 /// Between two looks while workers are awake that glance at each other, or while there is only one worker.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// By how much the system may delay such a look of a calm watch, so that it comes with the next interrupt of its own: a timer that is set for it, and
+/// its interrupt, cost more than the look.
+const CALM_SLACK: Duration = Duration::from_millis(2);
+/// How long the watch is alert: from its start, and from each look that finds a worker blocked, or in a long poll. Such programs do so again.
+const ALERT_AT_FIRST: Duration = Duration::from_millis(50);
+const ALERT_FOR: Duration = Duration::from_secs(10);
 /// Between two looks while one worker is awake and others sleep: nobody glances at it, and a processor is free to look.
 const LOOK_AT_ONE_EVERY: Duration = Duration::from_millis(1);
 /// Between a look that finds a worker newly stuck, and nobody to help, and the next: by then it is known whether the worker sleeps or burns.
@@ -76,6 +82,9 @@ pub(super) struct Looker<'a> {
     seen: Vec<Seen>,
     turns: u64,
     surplus_looks: u32,
+    alert_until: Instant,
+    /// That of the last pause.
+    slack: Option<Duration>,
     reporter: Reporter,
 }
 
@@ -98,6 +107,8 @@ impl<'a> Looker<'a> {
             seen: vec![seen; shared.workers() + shared.spares.count()],
             turns: u64::MAX,
             surplus_looks: 0,
+            alert_until: now + ALERT_AT_FIRST,
+            slack: None,
             reporter: Reporter::default(),
         }
     }
@@ -114,19 +125,29 @@ impl<'a> Looker<'a> {
                     quiet = 0;
                     continue;
                 }
-                bell.pause(LOOK_QUIETLY_EVERY);
+                self.pause(LOOK_QUIETLY_EVERY, None);
             } else {
                 quiet = 0;
-                let pause = if self.look() {
-                    LOOK_AGAIN_AFTER
+                let is_new = self.look();
+                if is_new {
+                    self.pause(LOOK_AGAIN_AFTER, None);
                 } else if self.is_one_awake() {
-                    LOOK_AT_ONE_EVERY
+                    self.pause(LOOK_AT_ONE_EVERY, None);
                 } else {
-                    LOOK_EVERY
-                };
-                bell.pause(pause);
+                    let is_calm = Instant::now() >= self.alert_until;
+                    self.pause(LOOK_EVERY, is_calm.then_some(CALM_SLACK));
+                }
             }
         }
+    }
+
+    /// Pauses between two looks. The system may be late by `slack`, by its default if there is none.
+    fn pause(&mut self, pause: Duration, slack: Option<Duration>) {
+        if slack != self.slack {
+            self.slack = slack;
+            thread::set_timer_slack(slack);
+        }
+        self.bell.pause(pause);
     }
 
     /// Whether one is awake, and others sleep.
@@ -141,6 +162,10 @@ impl<'a> Looker<'a> {
         let mut found = Found::default();
         for index in 0..self.shared.crew() {
             self.look_at(index, now, &mut found);
+        }
+        // One that only wants for a processor is no reason.
+        if found.blocked + found.burning > 0 {
+            self.alert_until = now + ALERT_FOR;
         }
         self.attend_driver(found.stuck > 0);
         self.see_to_spares(&found);

@@ -1,7 +1,9 @@
 //! The watch: sees that a worker is stuck in one poll, and has others take over what it left behind.
 //!
 //! Called by `runtime` (start, stop) and by workers that wake. One thread per multi-threaded runtime. It sleeps while all workers sleep; else
-//! it looks every millisecond or two. Workers that are awake beside others look, too, between their polls (`glance`), and at no cost; so the watch is
+//! it looks every millisecond or two, or, with all workers awake and none seen stuck in the last ten seconds, every two to four
+//! (`docs/decisions/calm-watch.md`).
+//! Workers that are awake beside others look, too, between their polls (`glance`), and at no cost; so the watch is
 //! for what they cannot see, and for what takes a thread of its own: when all are stuck, when the only one that is awake is, and for spares.
 //!
 //! It takes a worker for stuck that is awake and was seen in the same poll a millisecond ago, by itself or by a worker. Then
@@ -27,7 +29,7 @@
 //! started and ended.
 //!
 //! Code of the program's that runs here, hooks and the wakers of timers, finds itself inside the runtime. It may panic and block. Tests:
-//! `tests/it/hostile.rs`.
+//! `tests/it/hostile.rs`, `tests/it/calm.rs`.
 
 mod bell;
 mod looker;

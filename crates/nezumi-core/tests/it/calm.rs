@@ -1,0 +1,88 @@
+//! The watch leaves it to the system when exactly it looks, where nothing has been blocked lately.
+#![cfg(target_os = "linux")]
+
+use crate::support::{alone, burn};
+use nezumi_core::runtime::{self, Runtime};
+use nezumi_core::spawn::yield_now;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn with_a_busy_worker(test: impl FnOnce(&Runtime)) {
+    let rt = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let end = Arc::new(AtomicBool::new(false));
+    let busy = rt.spawn({
+        let end = end.clone();
+        async move {
+            while !end.load(Ordering::Relaxed) {
+                burn(Duration::from_micros(20));
+                yield_now().await;
+            }
+        }
+    });
+    test(&rt);
+    end.store(true, Ordering::Relaxed);
+    rt.block_on(busy).unwrap();
+}
+
+/// By how much the system may delay the watch of the only runtime of this process; `None` where it does not say.
+fn slack() -> Option<Duration> {
+    let mut threads = std::fs::read_dir("/proc/self/task").ok()?.map(|thread| thread.unwrap());
+    let watch = threads.find(|thread| {
+        std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.starts_with("nezumi-watch"))
+    })?;
+    let path = std::path::Path::new("/proc").join(watch.file_name()).join("timerslack_ns");
+    Some(Duration::from_nanos(std::fs::read_to_string(path).ok()?.trim().parse().ok()?))
+}
+
+fn until(what: &str, done: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(20), "{what}: {:?}", slack());
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+#[test]
+fn the_watch_is_calm_until_a_task_blocks() {
+    alone("calm::the_watch_is_calm_until_a_task_blocks", || {
+        with_a_busy_worker(|rt| {
+            if slack().is_none() {
+                eprintln!("SKIPPED: the system does not say by how much it may be late");
+                return;
+            }
+            let is_calm = || slack() > Some(MILLISECOND);
+            until("it gets calm", is_calm);
+            // On a machine with other work one may pass before the watch has looked twice.
+            until("it gets alert", || {
+                rt.block_on(rt.spawn(async { thread::sleep(Duration::from_millis(50)) })).unwrap();
+                !is_calm()
+            });
+            thread::sleep(Duration::from_millis(200));
+            assert!(!is_calm(), "it is alert for seconds");
+        });
+    });
+}
+
+/// Calm as it is, it finds one that is.
+#[test]
+fn a_calm_watch_finds_a_blocked_worker() {
+    let rt = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let busy = rt.spawn(async {
+        let start = Instant::now();
+        // Longer than the watch is alert at first.
+        while start.elapsed() < Duration::from_millis(100) {
+            burn(Duration::from_micros(20));
+            yield_now().await;
+        }
+    });
+    rt.block_on(busy).unwrap();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let blocked = rt.spawn(async move { ended.recv_timeout(Duration::from_secs(20)).is_err() });
+    // Nobody but a spare can run it.
+    rt.block_on(rt.spawn(async move { end.send(()) })).unwrap().unwrap();
+    assert!(!rt.block_on(blocked).unwrap(), "no spare came in time");
+}
