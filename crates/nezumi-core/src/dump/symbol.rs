@@ -93,7 +93,9 @@ pub struct BacktraceSymbol {
 impl Backtrace {
     pub(super) fn of(stack: &Stack) -> Self {
         let mut frames: Vec<_> = stack.frames.iter().copied().map(BacktraceFrame::of).collect();
-        if !stack.is_rooted {
+        if stack.is_rooted {
+            leave_out_root(&mut frames);
+        } else {
             leave_out_scheduler(&mut frames);
         }
         Self { frames: frames.into() }
@@ -131,9 +133,11 @@ impl BacktraceFrame {
         self.symbols.iter().rev()
     }
 
-    /// Whether one of its functions is in one of these places.
-    fn is_in(&self, places: &[Place]) -> bool {
-        self.symbols.iter().any(|symbol| places.iter().any(|place| place.has(symbol)))
+    /// Leaves of its functions the so many innermost.
+    fn truncate(&mut self, len: usize) {
+        let mut symbols = std::mem::take(&mut self.symbols).into_vec();
+        symbols.truncate(len);
+        self.symbols = symbols.into();
     }
 }
 
@@ -231,6 +235,10 @@ impl Place {
     }
 }
 
+fn is_in(symbol: &BacktraceSymbol, places: &[Place]) -> bool {
+    places.iter().any(|place| place.has(symbol))
+}
+
 /// Where tasks are polled.
 const POLLS: &[Place] = &[Place::new("nezumi_core::task::run::", "nezumi-core", "src/task/run.rs")];
 /// What may stand between that and the task's future: catching of panics, cells, closures.
@@ -243,11 +251,34 @@ const BETWEEN: &[Place] = &[
     Place::new("nezumi_prim::cell", "nezumi-prim", "src/cell.rs"),
 ];
 
-/// Cuts off what is further out than the future of the task whose poll was the outermost.
+/// The future at which captured stacks end.
+const ROOT: &[Place] = &[Place::new("nezumi_wake::leaf::Root", "nezumi-wake", "src/leaf.rs")];
+
+/// Cuts off what is further out than the future of the task whose poll was the outermost. In an optimised build that future may be inlined in the poll.
 fn leave_out_scheduler(frames: &mut Vec<BacktraceFrame>) {
-    let Some(outermost) = frames.iter().rposition(|frame| frame.is_in(POLLS)) else { return };
-    let begin = frames[..outermost].iter().rposition(|frame| !frame.is_in(BETWEEN)).map_or(0, |at| at + 1);
-    frames.truncate(begin);
+    // All functions, innermost first. A frame without names is one that is in none of the places.
+    let numbers = |(frame, of): (usize, &BacktraceFrame)| {
+        (0..of.symbols.len().max(1)).map(move |symbol| (frame, symbol))
+    };
+    let functions: Vec<(usize, usize)> = frames.iter().enumerate().flat_map(numbers).collect();
+    let is_at = |(frame, symbol): &(usize, usize), places: &[Place]| {
+        frames[*frame].symbols.get(*symbol).is_some_and(|symbol| is_in(symbol, places))
+    };
+    let Some(outermost) = functions.iter().rposition(|function| is_at(function, POLLS)) else { return };
+    let future = functions[..outermost].iter().rfind(|function| !is_at(function, BETWEEN)).copied();
+    let Some((frame, symbol)) = future else { return frames.clear() };
+    frames.truncate(frame + 1);
+    frames[frame].truncate(symbol + 1);
+}
+
+/// Of the outermost frame, which is a root's, leaves what is inlined in it.
+fn leave_out_root(frames: &mut Vec<BacktraceFrame>) {
+    let Some(mut root) = frames.pop() else { return };
+    let inlined = root.symbols.iter().position(|symbol| is_in(symbol, ROOT)).unwrap_or(0);
+    if inlined > 0 {
+        root.truncate(inlined);
+        frames.push(root);
+    }
 }
 
 #[cfg(feature = "taskdump")]
@@ -277,9 +308,18 @@ fn symbols_at(_ip: usize) -> Vec<BacktraceSymbol> {
 mod tests {
     use super::*;
 
-    fn frame(name: &str) -> BacktraceFrame {
-        let symbol = BacktraceSymbol { name_short: Some(name.into()), ..BacktraceSymbol::default() };
-        BacktraceFrame { frame: Frame { ip: 0, function: 0 }, symbols: [symbol].into() }
+    /// With what is inlined, innermost first.
+    fn frame(names: &[&str]) -> BacktraceFrame {
+        let symbol =
+            |name: &&str| BacktraceSymbol { name_short: Some((*name).into()), ..BacktraceSymbol::default() };
+        BacktraceFrame { frame: Frame { ip: 0, function: 0 }, symbols: names.iter().map(symbol).collect() }
+    }
+
+    fn names(frames: &[BacktraceFrame]) -> Vec<Vec<&str>> {
+        fn of_frame(frame: &BacktraceFrame) -> Vec<&str> {
+            frame.symbols().map(|symbol| symbol.name_short.as_deref().unwrap()).collect()
+        }
+        frames.iter().map(of_frame).collect()
     }
 
     #[test]
@@ -313,11 +353,34 @@ mod tests {
             "worker",
             "main",
         ];
-        let mut frames: Vec<_> = names.into_iter().map(frame).collect();
+        let mut frames: Vec<_> = names.iter().map(|name| frame(&[name])).collect();
         leave_out_scheduler(&mut frames);
         assert_eq!(frames.len(), 5);
-        let mut frames: Vec<_> = ["leaf", "main"].into_iter().map(frame).collect();
+        let mut frames = vec![frame(&["leaf"]), frame(&["main"])];
         leave_out_scheduler(&mut frames);
         assert_eq!(frames.len(), 2, "not in a task");
+    }
+
+    #[test]
+    fn futures_that_are_inlined_in_the_poll_of_the_task_are_shown() {
+        let poll = "nezumi_core::task::run::poll";
+        let inlined = ["middle", "outer", "core::ops::function::FnOnce::call_once", poll, "worker"];
+        let mut frames = vec![frame(&["leaf"]), frame(&inlined), frame(&["main"])];
+        leave_out_scheduler(&mut frames);
+        assert_eq!(names(&frames), [vec!["leaf"], vec!["middle", "outer"]]);
+    }
+
+    #[test]
+    fn futures_that_are_inlined_in_a_root_are_shown() {
+        let root = "<nezumi_wake::leaf::Root<T> as core::future::future::Future>::poll";
+        for (inlined, shown) in [
+            (&["middle", "outer", root][..], vec![vec!["leaf"], vec!["middle", "outer"]]),
+            (&[root], vec![vec!["leaf"]]),
+            (&[], vec![vec!["leaf"]]),
+        ] {
+            let mut frames = vec![frame(&["leaf"]), frame(inlined)];
+            leave_out_root(&mut frames);
+            assert_eq!(names(&frames), shown);
+        }
     }
 }

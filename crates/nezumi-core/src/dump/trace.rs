@@ -20,7 +20,7 @@ pub(super) struct Frame {
 #[derive(Clone, Debug)]
 pub(super) struct Stack {
     pub(super) frames: Box<[Frame]>,
-    /// Its last frame is the last within a root. Else those of the scheduler follow, which `symbol` leaves out.
+    /// Its last frame is a root's. Else those of the scheduler are the last. `symbol` leaves these out, but not what was inlined in them.
     pub(super) is_rooted: bool,
 }
 
@@ -140,15 +140,12 @@ fn stack_at_leaf(meta: &TraceMeta) -> Option<Stack> {
     walk(|frame| {
         let function = frame.symbol_address();
         is_rooted = meta.root_addr.is_some_and(|root| root == function.cast_const());
-        if is_rooted {
-            return false;
-        }
         frames.push(Frame { ip: frame.ip().addr(), function: function.addr() });
         if function.cast_const() == meta.trace_leaf_addr {
             // What was further in is the work of looking.
             frames.clear();
         }
-        true
+        !is_rooted
     });
     Some(Stack { frames: frames.into(), is_rooted })
 }

@@ -1,9 +1,9 @@
 //! The driver without a scheduler: turned by hand, polled with wakers made by hand.
 
+use super::Readiness;
 use super::slot::{Slot, Wakes};
 use super::waiter::Wait;
 use super::word::{Place, Word};
-use super::{Driver, Handle, Readiness, Registration, SHUT_DOWN};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};

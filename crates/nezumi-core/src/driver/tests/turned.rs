@@ -1,4 +1,5 @@
 use super::*;
+use crate::driver::{Driver, Handle, Registration, SHUT_DOWN};
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
