@@ -4,8 +4,11 @@
 use crate::support::{alone, burn};
 use nezumi_core::runtime::{self, Runtime};
 use nezumi_core::spawn::yield_now;
-use std::sync::Arc;
+use nezumi_core::time::sleep;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -46,6 +49,14 @@ fn until(what: &str, done: impl Fn() -> bool) {
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
+/// Whether it pauses so. While it looks it may not be late.
+fn is_calm() -> bool {
+    (0..30).any(|_| {
+        thread::sleep(2 * MILLISECOND);
+        slack() > Some(MILLISECOND)
+    })
+}
+
 #[test]
 fn the_watch_is_calm_until_a_task_blocks() {
     alone("calm::the_watch_is_calm_until_a_task_blocks", || {
@@ -54,14 +65,12 @@ fn the_watch_is_calm_until_a_task_blocks() {
                 eprintln!("SKIPPED: the system does not say by how much it may be late");
                 return;
             }
-            let is_calm = || slack() > Some(MILLISECOND);
             until("it gets calm", is_calm);
             // On a machine with other work one may pass before the watch has looked twice.
             until("it gets alert", || {
                 rt.block_on(rt.spawn(async { thread::sleep(Duration::from_millis(50)) })).unwrap();
                 !is_calm()
             });
-            thread::sleep(Duration::from_millis(200));
             assert!(!is_calm(), "it is alert for seconds");
         });
     });
@@ -80,9 +89,44 @@ fn a_calm_watch_finds_a_blocked_worker() {
         }
     });
     rt.block_on(busy).unwrap();
-    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let (end, ended) = mpsc::channel::<()>();
     let blocked = rt.spawn(async move { ended.recv_timeout(Duration::from_secs(20)).is_err() });
     // Nobody but a spare can run it.
     rt.block_on(rt.spawn(async move { end.send(()) })).unwrap().unwrap();
     assert!(!rt.block_on(blocked).unwrap(), "no spare came in time");
+}
+
+/// Notes by how much the system may be late for the thread that wakes it.
+struct NotesSlack(mpsc::Sender<Duration>);
+
+impl Wake for NotesSlack {
+    fn wake(self: Arc<Self>) {
+        // SAFETY: reads one number of this thread.
+        let ns = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+        // The test may have ended.
+        let _ = self.0.send(Duration::from_nanos(ns.try_into().unwrap()));
+    }
+}
+
+/// Nor what it begins: a new thread has the slack of the one that begins it.
+#[test]
+fn the_programs_code_on_a_calm_watch_is_not_late() {
+    for _ in 0..5 {
+        let rt = runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let (notes, noted) = mpsc::channel();
+        let waker = Waker::from(Arc::new(NotesSlack(notes)));
+        let task = rt.spawn(async move {
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_millis(100) {
+                burn(Duration::from_micros(20));
+                yield_now().await;
+            }
+            let mut timer = pin!(sleep(Duration::from_millis(3)));
+            assert!(timer.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+            // Nobody but the watch fires it.
+            noted.recv_timeout(Duration::from_secs(20))
+        });
+        let slack = rt.block_on(task).unwrap().expect("the timer was not fired");
+        assert!(slack < MILLISECOND, "{slack:?}");
+    }
 }

@@ -83,8 +83,6 @@ pub(super) struct Looker<'a> {
     turns: u64,
     surplus_looks: u32,
     alert_until: Instant,
-    /// That of the last pause.
-    slack: Option<Duration>,
     reporter: Reporter,
 }
 
@@ -108,7 +106,6 @@ impl<'a> Looker<'a> {
             turns: u64::MAX,
             surplus_looks: 0,
             alert_until: now + ALERT_AT_FIRST,
-            slack: None,
             reporter: Reporter::default(),
         }
     }
@@ -142,12 +139,15 @@ impl<'a> Looker<'a> {
     }
 
     /// Pauses between two looks. The system may be late by `slack`, by its default if there is none.
-    fn pause(&mut self, pause: Duration, slack: Option<Duration>) {
-        if slack != self.slack {
-            self.slack = slack;
+    fn pause(&self, pause: Duration, slack: Option<Duration>) {
+        if slack.is_some() {
             thread::set_timer_slack(slack);
         }
         self.bell.pause(pause);
+        if slack.is_some() {
+            // At once: threads that are begun from here, and code of the program's, would have it, too.
+            thread::set_timer_slack(None);
+        }
     }
 
     /// Whether one is awake, and others sleep.
