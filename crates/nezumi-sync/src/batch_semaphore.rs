@@ -35,22 +35,31 @@
 //! A future takes its permits, or its place in the queue, before it asks for a unit of the task's budget: a task that has
 //! used its budget up does not lose its turn. Without budget it keeps what it got, and tells its caller the next time. To be refused costs nothing.
 //!
+//! In reading order: here, the word, and who takes permits or gives them back; `queue`, who waits, and how they are served or refused; `acquire`, the
+//! future; `error`.
+//!
 //! Tests: `tests` below, property `behaves_like_a_fair_counter` in `semaphore`; loom: `models` below, one for each pair of
 //! acquire, release, drop of an acquire, and close.
 
-use crate::wakers::{Batches, WakerSlot};
+mod acquire;
+mod error;
+mod queue;
+
+#[cfg(all(test, nezumi_loom))]
+mod models;
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests;
+
+pub(crate) use acquire::Acquire;
+pub(crate) use error::granted;
+pub use error::{AcquireError, TryAcquireError};
+
+use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::{AtomicUsize, Ordering};
-use nezumi_prim::sync::{Mutex, MutexGuard};
-use nezumi_queue::list::{Link, LinkedList, Links};
-use nezumi_trace::{Granted, Slot, Waiting};
-use nezumi_wake::{FirstPanic, block_on, coop, entered, leaf};
-use pin_project_lite::pin_project;
-use std::error::Error;
+use nezumi_queue::list::LinkedList;
+use nezumi_wake::{block_on, entered};
+use queue::Waiter;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::ptr::NonNull;
-use std::task::{Context, Poll, ready};
 
 const CLOSED: usize = 0b01;
 const WAITERS: usize = 0b10;
@@ -63,44 +72,6 @@ pub(crate) struct Semaphore {
     /// `permits << SHIFT | WAITERS | CLOSED`.
     word: AtomicUsize,
     queue: Mutex<LinkedList<Waiter>>,
-}
-
-/// Says that a [`Semaphore`](crate::Semaphore) was closed while, or before, permits were asked of it.
-///
-/// # Examples
-///
-/// ```
-/// use nezumi::sync::Semaphore;
-///
-/// # #[nezumi::main(flavor = "current_thread")]
-/// # async fn main() {
-/// let semaphore = Semaphore::new(1);
-/// semaphore.close();
-/// assert!(semaphore.acquire().await.is_err());
-/// # }
-/// ```
-#[derive(Debug)]
-pub struct AcquireError(());
-
-/// Why permits could not be had at once.
-///
-/// # Examples
-///
-/// ```
-/// use nezumi::sync::{Semaphore, TryAcquireError};
-///
-/// let semaphore = Semaphore::new(0);
-/// assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::NoPermits);
-/// semaphore.close();
-/// assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::Closed);
-/// ```
-#[derive(Debug, PartialEq, Eq)]
-pub enum TryAcquireError {
-    /// The semaphore is [closed](crate::Semaphore::close) and gives out no more permits.
-    Closed,
-
-    /// There are not enough permits, or others have been waiting for longer.
-    NoPermits,
 }
 
 impl Semaphore {
@@ -209,7 +180,7 @@ impl Semaphore {
     pub(crate) fn acquire(&self, permits: usize) -> Acquire<'_> {
         assert_in_range(permits);
         let waiting = self.trace.acquire(permits);
-        Acquire { semaphore: self, queued: false, waiting, waiter: Waiter::new(permits) }
+        Acquire::new(self, waiting, permits)
     }
 
     /// [`acquire`](Self::acquire) for a thread that may block.
@@ -219,7 +190,7 @@ impl Semaphore {
         // Without waiting if that is possible: `block_on` allocates.
         match self.try_acquire(permits) {
             Ok(()) => Ok(()),
-            Err(TryAcquireError::Closed) => Err(AcquireError(())),
+            Err(TryAcquireError::Closed) => Err(AcquireError::new()),
             Err(TryAcquireError::NoPermits) => block_on(self.acquire(permits)),
         }
     }
@@ -297,230 +268,6 @@ impl Semaphore {
             }
         }
     }
-
-    /// Refuses all who wait and all who come. Permits that are out can still be released.
-    pub(crate) fn close(&self) {
-        let mut wakers = Batches::new();
-        let mut of_head = 0;
-        let mut queue = self.queue.lock();
-        // From here on nobody joins the queue (`enqueue` looks under the lock), so the loop ends. Release: pairs with the
-        // Acquire in `is_closed` and `take`. No Acquire: the head, which is refused, gives its share back to the word, and whoever
-        // reads that there sees what the releasers wrote.
-        let word = self.word.fetch_or(CLOSED, Ordering::Release);
-        if let Some(head) = queue.front() {
-            // SAFETY: it is linked and the lock is held, so its future has not freed it.
-            let head = unsafe { head.as_ref() };
-            let share = head.permits.min(word >> SHIFT);
-            of_head = share;
-            if share > 0 {
-                // Relaxed: what it held goes on by the share. WAITERS is set: others only add to the word.
-                self.word.fetch_sub(share << SHIFT, Ordering::Relaxed);
-                // SAFETY: the lock is held.
-                wakers.push(unsafe { head.waker.take() });
-                queue.pop_front();
-                // The last touch, as in `grant`.
-                head.share.store(share, Ordering::Release);
-            }
-        }
-        loop {
-            while wakers.has_room() {
-                let Some(waiter) = queue.pop_front() else { break };
-                // SAFETY: it was linked, so its future has not freed it, and the lock is held. It is not touched after this.
-                wakers.push(unsafe { waiter.as_ref().waker.take() });
-            }
-            let emptied = queue.is_empty();
-            if emptied {
-                // Relaxed: it only says what the lock knows; as a read-modify-write it keeps what others released.
-                self.word.fetch_and(!WAITERS, Ordering::Relaxed);
-            }
-            drop(queue);
-            if emptied {
-                wakers.wake_last();
-                if of_head > 0 {
-                    self.trace.taken(of_head);
-                }
-                return;
-            }
-            wakers.wake();
-            queue = self.queue.lock();
-        }
-    }
-
-    /// Serves the heads of the queue with the permits in the word and `in_hand` more, and wakes them.
-    #[cold]
-    #[track_caller]
-    fn serve<'a>(&'a self, mut queue: MutexGuard<'a, LinkedList<Waiter>>, mut in_hand: usize) {
-        let mut wakers = Batches::new();
-        let mut granted = Granted::new();
-        loop {
-            let (before, served_all) = self.grant(&mut queue, in_hand, &mut wakers, &mut granted);
-            drop(queue);
-            if served_all {
-                wakers.wake_last();
-                assert_no_overflow(before, in_hand);
-                return self.trace.served(granted);
-            }
-            in_hand = 0;
-            wakers.wake();
-            queue = self.queue.lock();
-        }
-    }
-
-    /// Grants to the heads while the permits last and `wakers` has room. Returns the word as it was, and whether all are
-    /// served who can be.
-    fn grant(
-        &self,
-        queue: &mut LinkedList<Waiter>,
-        in_hand: usize,
-        wakers: &mut Batches,
-        granted: &mut Granted,
-    ) -> (usize, bool) {
-        // Acquire: pairs with the Release of every releaser whose permits we pass on.
-        let word = self.word.load(Ordering::Acquire);
-        let mut left = (word >> SHIFT) + in_hand;
-        let mut served_all = true;
-        while let Some(head) = queue.front() {
-            // SAFETY: it is linked and the lock is held, so its future has not freed it.
-            let waiter = unsafe { head.as_ref() };
-            if waiter.permits > left {
-                break;
-            }
-            if !wakers.has_room() {
-                served_all = false;
-                break;
-            }
-            left -= waiter.permits;
-            queue.pop_front();
-            // SAFETY: the lock is held.
-            unsafe {
-                wakers.push(waiter.waker.take());
-                granted.push(&waiter.slot, waiter.permits);
-            }
-            // The last touch: the future may free the node at once. Release: pairs with the Acquire in `share`; hands on what
-            // the releasers wrote.
-            waiter.share.store(waiter.permits, Ordering::Release);
-        }
-        // The word may have grown since it was read. It is changed by the difference, never overwritten: whoever added to it
-        // saw WAITERS and comes after us.
-        let mut change = left.wrapping_sub(word >> SHIFT) << SHIFT;
-        if word & WAITERS != 0 && queue.is_empty() {
-            change = change.wrapping_sub(WAITERS);
-        }
-        if change != 0 {
-            // Release: pairs with the Acquire in `take` and `grant`; some of `in_hand` may be among it.
-            self.word.fetch_add(change, Ordering::Release);
-        }
-        (word, served_all)
-    }
-
-    /// Joins the queue, unless the permits can be had by now.
-    #[cold]
-    fn enqueue(
-        &self,
-        waiter: Pin<&Waiter>,
-        waiting: &Waiting,
-        cx: &Context<'_>,
-    ) -> Poll<Result<(), AcquireError>> {
-        // Before the lock: to clone is to run the user's code. Declared first, so that it is dropped after the lock, too.
-        let waker = cx.waker().clone();
-        // SAFETY: a waiter is shared from the moment on when it is queued, which it has never been.
-        unsafe { waiter.slot.keep(waiting) };
-        let mut queue = self.queue.lock();
-        let need = waiter.permits << SHIFT;
-        // Relaxed: CLOSED and WAITERS are set under the lock, which orders them.
-        let mut word = self.word.load(Ordering::Relaxed);
-        loop {
-            if word & CLOSED != 0 {
-                return Poll::Ready(Err(AcquireError(())));
-            }
-            if word & WAITERS != 0 {
-                break;
-            }
-            let enough = word >= need;
-            let next = if enough { word - need } else { word | WAITERS };
-            // Acquire: as in `take`.
-            match self.word.compare_exchange_weak(word, next, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) if enough => return Poll::Ready(Ok(())),
-                Ok(_) => break,
-                Err(seen) => word = seen,
-            }
-        }
-        // SAFETY: the lock is held. The future queues once and is pinned; its drop takes the node out, or finds it granted,
-        // which unlinked it.
-        unsafe {
-            let former = waiter.waker.replace(Some(waker));
-            debug_assert!(former.is_none(), "a waiter that is not queued holds no waker");
-            queue.push_back(NonNull::from(waiter.get_ref()));
-        }
-        Poll::Pending
-    }
-
-    /// What a queued waiter finds: granted, refused, or still waiting, with the waker of `cx` from now on.
-    fn poll_queued(&self, waiter: Pin<&Waiter>, cx: &Context<'_>) -> Poll<Result<(), AcquireError>> {
-        if let Poll::Ready(result) = self.outcome(&waiter) {
-            return Poll::Ready(result);
-        }
-        let mut fresh = None;
-        loop {
-            let queue = self.queue.lock();
-            if let Poll::Ready(result) = self.outcome(&waiter) {
-                drop(queue);
-                return Poll::Ready(result);
-            }
-            // SAFETY: the lock is held.
-            if unsafe { waiter.waker.would_wake(cx.waker()) } {
-                drop(queue);
-                return Poll::Pending;
-            }
-            if fresh.is_some() {
-                // SAFETY: the lock is held.
-                let stale = unsafe { waiter.waker.replace(fresh) };
-                drop(queue);
-                drop(stale);
-                return Poll::Pending;
-            }
-            drop(queue);
-            fresh = Some(cx.waker().clone());
-        }
-    }
-
-    fn outcome(&self, waiter: &Waiter) -> Poll<Result<(), AcquireError>> {
-        if self.is_closed() {
-            // Even if it was granted before: its drop gives the permits back.
-            Poll::Ready(Err(AcquireError(())))
-        } else if waiter.is_granted() {
-            Poll::Ready(Ok(()))
-        } else {
-            Poll::Pending
-        }
-    }
-
-    /// A waiter goes away before it could tell whether it was granted.
-    #[cold]
-    fn abandon(&self, waiter: Pin<&Waiter>) {
-        if waiter.share() == 0 {
-            let mut queue = self.queue.lock();
-            if waiter.share() == 0 {
-                let node = NonNull::from(waiter.get_ref());
-                let was_head = queue.front() == Some(node);
-                // SAFETY: the node is live, it is in this list or (closed) in none, and the lock is held.
-                let waker = unsafe {
-                    queue.remove(node);
-                    waiter.waker.take()
-                };
-                let mut panics = FirstPanic::new();
-                if was_head {
-                    // Those behind may ask for less; or none is left, and WAITERS must go.
-                    panics.run(|| self.serve(queue, 0));
-                } else {
-                    drop(queue);
-                }
-                panics.run(|| drop(waker));
-                return panics.resume();
-            }
-        }
-        self.release(waiter.share());
-    }
 }
 
 impl fmt::Debug for Semaphore {
@@ -552,185 +299,3 @@ fn assert_no_overflow(before: usize, added: usize) {
         Semaphore::MAX_PERMITS
     );
 }
-
-/// For a lock, whose semaphore is never closed.
-#[inline]
-pub(crate) fn granted(acquired: Result<(), AcquireError>) {
-    #[cold]
-    fn closed() -> ! {
-        unreachable!("the semaphore of a lock is never closed")
-    }
-
-    if acquired.is_err() {
-        closed();
-    }
-}
-
-/// A place in the queue.
-struct Waiter {
-    links: Links,
-    /// How many it waits for, at least 1 if it is queued. Never changes.
-    permits: usize,
-    /// How many it was given when it was taken out of the queue: all, or fewer by `close`. 0 until then.
-    share: AtomicUsize,
-    waker: WakerSlot,
-    slot: Slot,
-}
-
-// SAFETY: `links` is a field of the type `Links`, which only the list touches.
-unsafe impl Link for Waiter {
-    const OFFSET: usize = std::mem::offset_of!(Waiter, links);
-}
-
-impl Waiter {
-    #[inline]
-    fn new(permits: usize) -> Self {
-        Self {
-            links: Links::new(),
-            permits,
-            share: AtomicUsize::new(0),
-            waker: WakerSlot::new(),
-            slot: Slot::new(),
-        }
-    }
-
-    fn share(&self) -> usize {
-        // Acquire: pairs with the Release in `grant` and `close`.
-        self.share.load(Ordering::Acquire)
-    }
-
-    fn is_granted(&self) -> bool {
-        self.share() == self.permits
-    }
-}
-
-pin_project! {
-    /// Waits for permits. Dropped when queued, it leaves the queue; dropped when granted but not polled since, the permits go
-    /// back.
-    #[must_use = "futures do nothing unless polled"]
-    pub(crate) struct Acquire<'a> {
-        semaphore: &'a Semaphore,
-        // Whether the waiter has joined the queue and has not yet told the caller that it was granted.
-        queued: bool,
-        waiting: Waiting,
-        #[pin]
-        waiter: Waiter,
-    }
-
-    impl PinnedDrop for Acquire<'_> {
-        fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            if *this.queued {
-                this.semaphore.abandon(this.waiter.as_ref());
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Acquire<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Acquire")
-            .field("permits", &self.waiter.permits)
-            .field("queued", &self.queued)
-            .finish()
-    }
-}
-
-impl Future for Acquire<'_> {
-    type Output = Result<(), AcquireError>;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.project();
-        if !*this.queued {
-            // Before it takes anything: who only looks must leave the permits where they are.
-            ready!(leaf::poll_leaf(cx));
-        }
-        let waiter = this.waiter.as_ref();
-        let trace = &this.semaphore.trace;
-        let inside = trace.enter(this.waiting);
-        let was_queued = *this.queued;
-        let result = if was_queued {
-            match this.semaphore.poll_queued(waiter, cx) {
-                Poll::Ready(result) => result,
-                Poll::Pending => {
-                    trace.polled(false);
-                    return Poll::Pending;
-                }
-            }
-        } else {
-            match this.semaphore.take(waiter.permits) {
-                Ok(()) => Ok(()),
-                Err(TryAcquireError::Closed) => Err(AcquireError(())),
-                Err(TryAcquireError::NoPermits) => match this.semaphore.enqueue(waiter, this.waiting, cx) {
-                    Poll::Ready(result) => result,
-                    Poll::Pending => {
-                        *this.queued = true;
-                        trace.taken(0);
-                        trace.polled(false);
-                        return Poll::Pending;
-                    }
-                },
-            }
-        };
-        if result.is_err() {
-            trace.polled(true);
-            inside.leave();
-            return Poll::Ready(result);
-        }
-        let taken = !was_queued;
-        let Poll::Ready(coop) = coop::poll_proceed(cx) else {
-            if waiter.permits > 0 {
-                // As if it had been queued and granted: they are told of the next time, or go back.
-                waiter.share.store(waiter.permits, Ordering::Relaxed);
-                *this.queued = true;
-            }
-            if taken {
-                trace.taken(waiter.permits);
-                trace.obtained(waiter.permits);
-            }
-            trace.polled(false);
-            return Poll::Pending;
-        };
-        if taken {
-            this.semaphore.telling(waiter.permits, || {
-                trace.taken(waiter.permits);
-                trace.obtained(waiter.permits);
-                trace.polled(true);
-                inside.leave();
-            });
-        } else {
-            trace.polled(true);
-            inside.leave();
-        }
-        // The permits are the caller's now.
-        *this.queued = false;
-        coop.made_progress();
-        Poll::Ready(result)
-    }
-}
-
-impl fmt::Display for AcquireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("semaphore closed")
-    }
-}
-
-impl Error for AcquireError {}
-
-impl fmt::Display for TryAcquireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TryAcquireError::Closed => "semaphore closed",
-            TryAcquireError::NoPermits => "no permits available",
-        })
-    }
-}
-
-impl Error for TryAcquireError {}
-
-#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
-mod tests;
-
-#[cfg(all(test, nezumi_loom))]
-mod models;

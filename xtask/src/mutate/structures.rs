@@ -46,7 +46,12 @@ pub(super) const STRUCTURES: &[Structure] = &[
             "timer/timers/arm.rs",
         ],
     ),
-    structure("semaphore", "nezumi-sync", "semaphore", &["batch_semaphore.rs", "semaphore.rs"]),
+    structure(
+        "semaphore",
+        "nezumi-sync",
+        "semaphore",
+        &["batch_semaphore.rs", "batch_semaphore/queue.rs", "batch_semaphore/acquire.rs", "semaphore.rs"],
+    ),
     structure("notify", "nezumi-sync", "notify", &["notify.rs", "notify/wait.rs", "notify/notified.rs"]),
     structure(
         "mpsc",
