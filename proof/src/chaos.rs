@@ -8,16 +8,17 @@ use crate::census::Census;
 use crate::ledger::{self, Totals};
 use crate::load;
 use crate::queues::{self, Stolen};
-use crate::seed::{Rand, Seed};
+use crate::seed::{Part, Rand, Seed};
 use crate::task::cancellable;
 use crate::watchdog::{self, Described};
 use nezumi::runtime::{Builder, Runtime};
 use nezumi::task::JoinSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// For the rounds with whole runtimes.
+    /// For the rounds with whole runtimes, which begin one after the other until it is over.
     #[arg(long, value_name = "S", default_value_t = 60)]
     seconds: u64,
     /// So many items are stolen in the programs of the queues alone, unless the time for them is up.
@@ -26,12 +27,15 @@ pub(crate) struct Options {
     /// For the programs of the queues alone.
     #[arg(long, value_name = "S", default_value_t = 60)]
     queue_seconds: u64,
-    /// What an earlier run printed, for the run or for a round of it.
+    /// What an earlier run printed: the same rounds and programs in the same order. How threads interleave in them is the machine's, each time anew.
     #[arg(long)]
     seed: Option<Seed>,
     /// Only this round, over and over.
     #[arg(long, value_name = "SEED")]
     round: Option<Seed>,
+    /// Only this program of the queues, over and over.
+    #[arg(long, value_name = "N", conflicts_with = "round")]
+    program: Option<u64>,
     /// Only scenes whose name contains this.
     #[arg(long, default_value = "")]
     filter: String,
@@ -61,14 +65,26 @@ pub(crate) fn run(options: &Options) -> bool {
     ledger::begin_run(seed);
     load::silence_those_on_purpose();
     watchdog::start(PATIENCE);
-    rounds(options, seed);
-    queue_programs(options, seed);
+    if options.program.is_none() {
+        rounds(options, seed);
+    }
+    if options.round.is_none() {
+        queue_programs(options, seed);
+    }
     let faults = ledger::faults();
     match faults {
         0 => println!("chaos: passed"),
         _ => println!("chaos: FAILED with {faults} faults; again with --seed {seed}"),
     }
     faults == 0
+}
+
+/// A panic is a fault, so that this, too, is told with how to have it again.
+fn contain<T: Default>(what: &str, run: impl FnOnce() -> T) -> T {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        ledger::fault(&format!("{what} has panicked"));
+        T::default()
+    })
 }
 
 fn rounds(options: &Options, seed: Seed) {
@@ -79,11 +95,9 @@ fn rounds(options: &Options, seed: Seed) {
     let mut before = None;
     while begin.elapsed() < limit && ledger::faults() == 0 {
         let seed = options.round.unwrap_or_else(|| seed.part(number));
-        steals += round(seed, &options.filter);
+        ledger::begin_part(Part::Round(seed));
+        steals += contain("a round", || round(seed, &options.filter));
         number += 1;
-        if ledger::faults() > 0 {
-            println!("chaos: in round {number}; it alone: --round {seed}");
-        }
         if number % CENSUS_EVERY == 0 {
             hold_up(seed, 0);
             let before = *before.get_or_insert_with(Census::take);
@@ -162,8 +176,8 @@ fn round(seed: Seed, filter: &str) -> u64 {
     });
     let metrics = rt.metrics();
     let steals = (0..metrics.num_workers()).map(|worker| metrics.worker_steal_operations(worker)).sum();
-    drop(described);
     end(rt, &mut rand);
+    drop(described);
     ledger::expect_all_closed(Duration::from_secs(20));
     steals
 }
@@ -216,12 +230,15 @@ fn queue_programs(options: &Options, seed: Seed) {
         && sums[0].time + sums[1].time < limit
         && ledger::faults() == 0
     {
-        let part = seed.part(u64::MAX - number);
-        let is_held_up = number % 2 == 1;
+        let index = options.program.unwrap_or(number);
+        let part = seed.part(u64::MAX - index);
+        ledger::begin_part(Part::Program(index));
+        let is_held_up = index % 2 == 1;
         hold_up(part, if is_held_up { 256 } else { 0 });
-        let threads = 2 + (number / 2 % 3) as usize;
-        sums[usize::from(is_held_up)] +=
-            queues::run(part, threads, options.steals / 20, Duration::from_secs(2));
+        let threads = 2 + (index / 2 % 3) as usize;
+        sums[usize::from(is_held_up)] += contain("a program of the queues", || {
+            queues::run(part, threads, options.steals / 20, Duration::from_secs(2))
+        });
         number += 1;
     }
     hold_up(seed, 0);

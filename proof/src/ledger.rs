@@ -15,7 +15,7 @@
 //!
 //! Test: `what_happens_twice_is_told`.
 
-use crate::seed::Seed;
+use crate::seed::{Part, Seed};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -69,17 +69,30 @@ static FRESH: AtomicUsize = AtomicUsize::new(0);
 static FAULTS: AtomicUsize = AtomicUsize::new(0);
 static SEED: AtomicU64 = AtomicU64::new(0);
 
+/// What is going on.
+static PART: Mutex<Option<Part>> = Mutex::new(None);
+
 /// What the run's faults are printed with.
 pub(crate) fn begin_run(seed: Seed) {
     SEED.store(seed.0, Ordering::Relaxed);
 }
 
+/// The first fault from now on is printed with how to run this part alone.
+pub(crate) fn begin_part(part: Part) {
+    *PART.lock().unwrap_or_else(PoisonError::into_inner) = Some(part);
+}
+
 /// Something is not as it must be. The run goes on, and has failed.
 pub(crate) fn fault(what: &str) {
     let seed = Seed(SEED.load(Ordering::Relaxed));
+    let before = FAULTS.fetch_add(1, Ordering::Relaxed);
     // The first few say it all.
-    if FAULTS.fetch_add(1, Ordering::Relaxed) < 20 {
+    if before < 20 {
         eprintln!("FAULT: {what} (seed {seed})");
+    }
+    let part = *PART.lock().unwrap_or_else(PoisonError::into_inner);
+    if let (0, Some(part)) = (before, part) {
+        eprintln!("  this part alone: {}", part.again(seed));
     }
 }
 

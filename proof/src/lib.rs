@@ -11,8 +11,8 @@
 //! - `faults`: what goes wrong around a runtime, case by case, each in a process of its own; `shim`: calls of the system that fail when asked to;
 //!   `scarcity`: a heap that does.
 //!
-//! A run that fails prints its seed, and exits with 1. The same seed chooses the same scenes in the same order, with the same numbers; how the
-//! threads interleave is the machine's.
+//! A run that fails prints its seed and how to run again what has failed, and exits with 1. The same seed chooses the same scenes in the same
+//! order, with the same numbers; how the threads interleave is the machine's.
 #![cfg(target_os = "linux")]
 
 mod census;
@@ -36,7 +36,7 @@ use std::process::ExitCode;
 static HEAP: census::Counting = census::Counting;
 
 #[derive(Parser)]
-#[command(name = "nezumi-proof", about = "Long, hostile and random runs of Nezumi")]
+#[command(name = "nezumi-proof", bin_name = "cargo xtask", about = "Long, hostile and random runs of Nezumi")]
 enum Command {
     /// Plays mixed scenes in one runtime for long.
     Soak(soak::Options),

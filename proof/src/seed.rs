@@ -44,6 +44,37 @@ impl FromStr for Seed {
     }
 }
 
+/// A part of a run that can be run alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Part {
+    Round(Seed),
+    Program(u64),
+}
+
+impl Part {
+    /// The command that does it: the one by which this program was called, with more behind it.
+    pub(crate) fn again(self, seed: Seed) -> String {
+        self.after(std::env::args().skip(1), seed)
+    }
+
+    fn after(self, given: impl Iterator<Item = String>, seed: Seed) -> String {
+        let (option, value) = match self {
+            Part::Round(seed) => ("--round", seed.to_string()),
+            Part::Program(index) => ("--program", index.to_string()),
+        };
+        let mut words: Vec<_> = ["cargo", "xtask"].into_iter().map(str::to_owned).chain(given).collect();
+        for (option, value) in [("--seed", seed.to_string()), (option, value)] {
+            let is_it = |word: &String| {
+                word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+            };
+            if !words.iter().any(is_it) {
+                words.extend([option.to_owned(), value]);
+            }
+        }
+        words.join(" ")
+    }
+}
+
 /// Numbers that follow from a seed. By `&mut`, so that a future may hold it over an await and still be `Send`.
 #[derive(Debug)]
 pub(crate) struct Rand(FastRand);
@@ -76,5 +107,41 @@ impl Rand {
     /// Up to so many microseconds.
     pub(crate) fn micros(&mut self, most: u32) -> Duration {
         Duration::from_micros(self.below(most + 1).into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, Seed};
+
+    #[test]
+    fn a_seed_reads_back() {
+        for seed in [0, 7, u64::MAX] {
+            assert_eq!(Seed(seed).to_string().parse(), Ok(Seed(seed)));
+            assert_eq!(seed.to_string().parse(), Ok(Seed(seed)));
+        }
+    }
+
+    #[test]
+    fn the_same_seed_chooses_the_same() {
+        let numbers = |seed: Seed| {
+            let mut rand = seed.part(3).rand();
+            let mut fork = rand.fork();
+            (rand.next(), rand.below(100), fork.next())
+        };
+        assert_eq!(numbers(Seed(7)), numbers(Seed(7)));
+        assert_ne!(numbers(Seed(7)), numbers(Seed(8)));
+    }
+
+    #[test]
+    fn a_part_is_run_by_what_ran_the_whole_and_more() {
+        let given = || ["chaos", "--filter", "notify"].into_iter().map(str::to_owned);
+        let again = Part::Round(Seed(1)).after(given(), Seed(2));
+        assert_eq!(
+            again,
+            "cargo xtask chaos --filter notify --seed 0x0000000000000002 --round 0x0000000000000001"
+        );
+        let again = Part::Program(7).after(given().chain(["--seed=2".into()]), Seed(2));
+        assert_eq!(again, "cargo xtask chaos --filter notify --seed=2 --program 7");
     }
 }

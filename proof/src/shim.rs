@@ -7,6 +7,7 @@
 //! Only what a system may really do is done: no read of a socket is cut short, and none says that it would block, while there is more in it,
 //! because readiness that is told once per edge rests on that.
 
+use crate::seed::Seed;
 use nezumi_prim::FastRand;
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
@@ -91,8 +92,14 @@ impl Drop for Failing {
     }
 }
 
+static STATE: AtomicU64 = AtomicU64::new(0);
+
+/// What is random from now on follows from the seed, and from the order of the calls.
+pub(crate) fn begin(seed: Seed) {
+    STATE.store(seed.0, Ordering::Relaxed);
+}
+
 fn random() -> u64 {
-    static STATE: AtomicU64 = AtomicU64::new(0);
     FastRand::new(STATE.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed)).next_u64()
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// One run for each of these.
     #[arg(long, value_name = "N[,N…]", value_delimiter = ',', default_value = "2,4")]
     workers: Vec<usize>,
-    /// What an earlier run printed.
+    /// What an earlier run printed: the same scenes in the same order. How threads interleave in them is the machine's, each time anew.
     #[arg(long)]
     seed: Option<Seed>,
     /// How many scenes are played at once, for each worker.
@@ -100,9 +100,9 @@ fn soak(options: &Options, workers: usize, seed: Seed) {
     });
     drop(end);
     let samples = sampler.join().expect("the sampler has not panicked");
-    drop(described);
     let begin = Instant::now();
     drop(rt);
+    drop(described);
     println!("  dropped in {:.3} s", begin.elapsed().as_secs_f64());
 
     ledger::expect_all_closed(Duration::from_secs(10));

@@ -1,7 +1,7 @@
 //! Ends a run in which something stands still, and says what the runtime is at.
 //!
-//! Two things are watched, from a thread that is none of the runtime's: that tasks are polled at all while scenes are being played, and that no
-//! scene takes for ever. The second sees a single wake that was lost while everything else goes on.
+//! Two things are watched, from a thread that is none of the runtime's: that tasks are polled at all while scenes are being played, or a runtime that
+//! is described lives or ends, and that no scene takes for ever. The second sees a single wake that was lost while everything else goes on.
 
 use crate::ledger::{self, Totals};
 use crate::seed::Seed;
@@ -25,6 +25,13 @@ struct Watched {
     scenes: BTreeMap<u64, Playing>,
     played: u64,
     runtimes: Vec<Handle>,
+}
+
+impl Watched {
+    /// A scene whose first poll does not come is not on stage yet: while there is a runtime, something is to be polled.
+    fn has_nothing_to_do(&self) -> bool {
+        self.scenes.is_empty() && self.runtimes.is_empty()
+    }
 }
 
 static WATCHED: Mutex<Watched> =
@@ -84,8 +91,7 @@ pub(crate) fn start(patience: Duration) {
         loop {
             std::thread::sleep(LOOK);
             let now = Totals::now().polls;
-            let nothing_to_do = watched().scenes.is_empty();
-            if now != polls || nothing_to_do {
+            if now != polls || watched().has_nothing_to_do() {
                 (polls, moved) = (now, Instant::now());
             }
             if moved.elapsed() > STANDSTILL {

@@ -50,15 +50,16 @@ enum Command {
     /// Plays mixed scenes in one runtime for long: by default a minute on 2 and one on 4 workers. `--minutes M --workers N,N --seed S`.
     Soak(proof::Arguments),
     /// Runs whole runtimes under shuttle: 10 000 random and PCT schedules of each program, a fresh seed each time, in five
-    /// minutes at most. `--seed S` for an earlier one.
+    /// minutes at most. `--seed S`, and as many schedules, for an earlier one.
     Shuttle(shuttle::Options),
     /// Lets everything go wrong that can: panics, refusals, memory that ends, signals, forks, crowds; each case in a process of its own, some ten minutes in all. `--short --seed S`.
     Faults(proof::Arguments),
-    /// Lets many runtimes live shortly, with threads held up at random: two minutes by default. `--seconds S --steals N --queue-seconds S --seed S`.
+    /// Lets many runtimes live shortly, with threads held up at random: two minutes at most by default. `--seconds S --steals N --queue-seconds S
+    /// --seed S`.
     Chaos(proof::Arguments),
     /// Measures what a hello world costs before it does anything, on Tokio and on Nezumi: build, binary, start, stop.
     Cold(cold::Options),
-    /// Runs tests under ThreadSanitizer, on real threads: some ten minutes, and the build. Needs a nightly toolchain with rust-src.
+    /// Runs tests under ThreadSanitizer, on real threads: some minutes, and the build. Needs a nightly toolchain with rust-src.
     Tsan(sanitizers::Options),
     /// The same under AddressSanitizer.
     Asan(sanitizers::Options),

@@ -6,6 +6,7 @@
 
 use crate::shell;
 use anyhow::{Result, bail, ensure};
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
@@ -199,18 +200,49 @@ fn run_modules(
         let seconds = 300 + SECONDS_OF_A_SEED * u64::from(seeds);
         let how = if tree_borrows { " --tree-borrows" } else { "" };
         let what = format!("{package}{how}: {names}, seeds {first} to {}", end - 1);
-        match shell::run_within(Duration::from_secs(seconds), &mut tests) {
+        let mut failing = Vec::new();
+        let hear = |line: &str| failing.extend(failing_seed(line));
+        match shell::run_within_and_hear(Duration::from_secs(seconds), &mut tests, hear) {
             Ok(took) => println!("{what}: {:.1} s of at most {seconds} s", took.as_secs_f64()),
             Err(error) => {
                 eprintln!("{error:#}");
                 eprintln!(
-                    "{what}: above stands which seed failed; again: cargo xtask miri{how} --package {package} --seed <that>"
+                    "{what}: {}",
+                    again(options, package, tree_borrows, first..end, &failing).join("\n")
                 );
                 failed.push(package.to_owned());
             }
         }
     }
     Ok(())
+}
+
+/// What Miri says of a seed with which the tests fail, the first of which ends the run.
+fn failing_seed(line: &str) -> Option<u32> {
+    line.strip_prefix("FAILING SEED: ")?.trim().parse().ok()
+}
+
+/// How to have it again, for each seed of which is known that it fails, or else for all. A module runs beside the same others as before, which have their part in
+/// what a seed comes to.
+fn again(
+    options: &Options,
+    package: &str,
+    tree_borrows: bool,
+    seeds: Range<u32>,
+    failing: &[u32],
+) -> Vec<String> {
+    let command = |first: u32, count: Option<usize>| {
+        let mut arguments = vec!["--package".to_owned(), package.to_owned()];
+        arguments.extend(tree_borrows.then(|| "--tree-borrows".to_owned()));
+        arguments.extend(count.into_iter().flat_map(|count| ["--seeds".to_owned(), count.to_string()]));
+        arguments.extend(["--seed".to_owned(), first.to_string()]);
+        arguments.extend(options.filter.clone());
+        format!("again: {}", shell::again("miri", arguments))
+    };
+    match failing {
+        [] => vec![command(seeds.start, Some(seeds.len()))],
+        failing => failing.iter().map(|&seed| command(seed, None)).collect(),
+    }
 }
 
 /// The unit tests of a package; filters are to follow.
@@ -224,4 +256,34 @@ fn tests(package: &str, tree_borrows: bool, flags: &str) -> std::process::Comman
         .env("CARGO_TARGET_DIR", shell::target_dir().join("miri"))
         .args(["miri", "test", "--quiet", "--lib", "--package", package, "--"]);
     tests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_seed_is_had_again_with_what_ran_beside_it() {
+        let options = Options {
+            full: false,
+            seeds: Some(8),
+            seed: None,
+            tree_borrows: false,
+            package: None,
+            filter: Some("ring".to_owned()),
+        };
+        assert_eq!(
+            ["FAILING SEED: 7", "Trying seed: 7", "error: x"].map(failing_seed),
+            [Some(7), None, None]
+        );
+        let again = |failing: &[u32]| again(&options, "nezumi-queue", true, 0..8, failing);
+        assert_eq!(
+            again(&[7]),
+            ["again: cargo xtask miri --package nezumi-queue --tree-borrows --seed 7 ring"]
+        );
+        assert_eq!(
+            again(&[]),
+            ["again: cargo xtask miri --package nezumi-queue --tree-borrows --seeds 8 --seed 0 ring"]
+        );
+    }
 }

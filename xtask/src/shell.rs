@@ -1,8 +1,11 @@
 //! Running other programs.
 
 use anyhow::{Context, Result, bail, ensure};
+use std::ffi::OsStr;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// The directory of the root manifest.
@@ -43,15 +46,36 @@ fn clean(mut command: Command) -> Command {
     command
 }
 
-/// The command as one would type it.
+/// The command as one would type it, for a shell that is in the root.
 pub(crate) fn shown(command: &Command) -> String {
+    let elsewhere = command.get_current_dir().filter(|directory| **directory != root());
+    let goes = elsewhere.map(|directory| format!("cd {} &&", quoted(&directory.to_string_lossy())));
     let set = command.get_envs().filter_map(|(name, value)| {
-        Some(format!("{}={:?}", name.to_string_lossy(), value?.to_string_lossy()))
+        Some(format!("{}={}", name.to_string_lossy(), quoted(&value?.to_string_lossy())))
     });
     let words = std::iter::once(command.get_program())
         .chain(command.get_args())
-        .map(|word| word.to_string_lossy().into_owned());
-    set.chain(words).collect::<Vec<_>>().join(" ")
+        .map(|word| quoted(&word.to_string_lossy()));
+    goes.into_iter().chain(set).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// The command of this program that does the same again, as one would type it.
+pub(crate) fn again<I: IntoIterator<Item: AsRef<OsStr>>>(command: &str, arguments: I) -> String {
+    shown(Command::new("cargo").args(["xtask", command]).args(arguments))
+}
+
+/// A word that a shell takes for what it is.
+fn quoted(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "_-+./:=,@%".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// One that no run had before.
+pub(crate) fn fresh_seed() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }
 
 /// Prints the command and runs it; its failure is one.
@@ -89,17 +113,52 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<Duration> {
     eprintln!("$ {}", shown(command));
     let start = Instant::now();
-    match status_within(limit, command)? {
+    expect_success(status_within(limit, command)?, limit, command)?;
+    Ok(start.elapsed())
+}
+
+/// Like [`run_within`], and `hear` is told each line that the command writes to its standard error.
+pub(crate) fn run_within_and_hear(
+    limit: Duration,
+    command: &mut Command,
+    mut hear: impl FnMut(&str) + Send,
+) -> Result<Duration> {
+    eprintln!("$ {}", shown(command));
+    let start = Instant::now();
+    let program = command.get_program().to_owned();
+    let mut child =
+        command.stderr(Stdio::piped()).spawn().with_context(|| format!("cannot start {program:?}"))?;
+    let said = BufReader::new(child.stderr.take().expect("a pipe"));
+    let status = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for line in said.split(b'\n').map_while(Result::ok) {
+                let line = String::from_utf8_lossy(&line);
+                eprintln!("{line}");
+                hear(&line);
+            }
+        });
+        wait_within(limit, &mut child)
+    })?;
+    expect_success(status, limit, command)?;
+    Ok(start.elapsed())
+}
+
+fn expect_success(status: Option<ExitStatus>, limit: Duration, command: &Command) -> Result<()> {
+    match status {
         Some(status) => ensure!(status.success(), "failed ({status}): {}", shown(command)),
         None => bail!("not done after {} s: {}", limit.as_secs(), shown(command)),
     }
-    Ok(start.elapsed())
+    Ok(())
 }
 
 /// How the command ended, or `None` if it took longer than `limit` and was ended.
 pub(crate) fn status_within(limit: Duration, command: &mut Command) -> Result<Option<ExitStatus>> {
-    let start = Instant::now();
     let mut child = command.spawn().with_context(|| format!("cannot start {:?}", command.get_program()))?;
+    wait_within(limit, &mut child)
+}
+
+fn wait_within(limit: Duration, child: &mut Child) -> Result<Option<ExitStatus>> {
+    let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(Some(status));
@@ -126,4 +185,24 @@ fn kill_tree(id: u32) {
 /// Whether a program can be started at all.
 pub(crate) fn exists(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_a_command_as_it_was() {
+        let words =
+            ["plain", "", "two words", "it's", "a\"b\\c", "$HOME", "*", "~", "x;y", "RUSTFLAGS=--cfg a", "ä"];
+        let mut print = Command::new("printf");
+        print.env("NEZUMI_SHOWN", "--cfg 'it is'").current_dir("/").arg("%s\n").args(words);
+        let asked = format!("{} && pwd", shown(&print));
+        let said = output(Command::new("sh").args(["-c", &asked])).unwrap();
+        assert_eq!(String::from_utf8(said).unwrap(), words.map(|word| format!("{word}\n")).concat() + "/\n");
+        let mut show = Command::new("sh");
+        show.env("NEZUMI_SHOWN", "--cfg 'it is'").args(["-c", r#"echo "$NEZUMI_SHOWN""#]);
+        let said = output(Command::new("sh").args(["-c", &shown(&show)])).unwrap();
+        assert_eq!(said, b"--cfg 'it is'\n");
+    }
 }

@@ -18,6 +18,7 @@ pub mod count;
 pub mod hint;
 pub mod sync;
 pub mod thread;
+pub mod time;
 
 #[doc(hidden)]
 pub mod local;

@@ -19,6 +19,7 @@ use crate::ledger;
 use crate::load;
 use crate::scarcity::Plan;
 use crate::seed::Seed;
+use crate::shim;
 use crate::task::tracked;
 use crate::watchdog;
 use nezumi::runtime::{Builder, Runtime};
@@ -30,7 +31,7 @@ pub(crate) struct Options {
     /// Only cases whose name contains this.
     #[arg(default_value = "")]
     filter: String,
-    /// What an earlier run printed.
+    /// What an earlier run printed: the same choices and the same refusals. How threads interleave is the machine's, each time anew.
     #[arg(long)]
     seed: Option<Seed>,
     /// Only those cases that are over in a few seconds.
@@ -44,6 +45,9 @@ pub(crate) struct Options {
     starve: Option<String>,
     #[arg(long, value_name = "PLAN", default_value = "none:0", hide = true)]
     plan: Plan,
+    /// The same in a process of its own, and judged.
+    #[arg(long, requires = "starve", hide = true)]
+    judged: bool,
 }
 
 struct Case {
@@ -98,6 +102,7 @@ pub(crate) fn run(options: &Options) -> bool {
     let seed = options.seed.unwrap_or_else(Seed::fresh);
     match (&options.case, &options.starve) {
         (Some(name), _) => run_here(name, seed),
+        (None, Some(work)) if options.judged => starved::run_apart(work, options.plan, seed),
         (None, Some(work)) => starved::run_here(work, options.plan, seed),
         (None, None) => run_all(options, seed),
     }
@@ -117,7 +122,10 @@ fn run_all(options: &Options, seed: Seed) -> bool {
                 println!("ok      {} ({seconds:.1} s)", case.name);
             }
             Err(why) => {
-                println!("FAILED  {} ({seconds:.1} s): {why}; again with --seed {seed}", case.name);
+                println!(
+                    "FAILED  {} ({seconds:.1} s): {why}; again: cargo xtask faults {0} --seed {seed}",
+                    case.name
+                );
                 failed.push(case.name);
             }
         }
@@ -155,6 +163,7 @@ fn run_here(name: &str, seed: Seed) -> bool {
         return false;
     };
     ledger::begin_run(seed);
+    shim::begin(seed);
     load::silence_those_on_purpose();
     watchdog::start(Duration::from_secs(case.seconds));
     // What only a first use makes.

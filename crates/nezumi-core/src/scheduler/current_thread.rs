@@ -19,6 +19,7 @@ use crate::runtime::Handle;
 use crate::task::{Blocks, Priority, Runnable};
 use crate::timer::{NEVER, notes};
 use nezumi_prim::sync::Mutex;
+use nezumi_prim::time::now;
 use nezumi_wake::defer::{self, Host};
 use nezumi_wake::{contain, coop, drop_each, entered};
 use std::cell::{Cell, RefCell};
@@ -29,7 +30,7 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How often the inject queue goes first, in tasks, where the builder does not say.
 const INJECT_EVERY: u32 = 31;
@@ -311,7 +312,7 @@ impl Core {
         self.turn(Some(Duration::ZERO));
         self.drain_deferred();
         self.advance_timers();
-        self.meter.measure(self.shard(), Instant::now());
+        self.meter.measure(self.shard(), now());
         Some(true)
     }
 
@@ -354,7 +355,7 @@ impl Core {
             // The hook, or another thread. The driver has its turn all the same.
             self.turn(Some(Duration::ZERO));
         } else {
-            self.meter.measure(self.shard(), Instant::now());
+            self.meter.measure(self.shard(), now());
             let counters = &self.shard().counters;
             counters.parked.add(1);
             counters.parked_unparked.add(1);

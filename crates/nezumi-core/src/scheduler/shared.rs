@@ -73,12 +73,20 @@ nezumi_prim::thread_local! {
     static HINT: Cell<usize> = Cell::new(0);
 }
 
+/// How many threads have a number.
+static NUMBERED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+/// As if no thread had a number yet, so that a schedule is the same whatever was run before it.
+#[cfg(all(test, nezumi_shuttle))]
+pub(super) fn number_threads_anew() {
+    NUMBERED.store(0, Ordering::Relaxed);
+}
+
 /// This thread's number: sticky, so that what one thread pushes stays in order.
 pub(super) fn thread_hint() -> usize {
-    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     HINT.with(|hint| {
         if hint.get() == 0 {
-            hint.set(NEXT.fetch_add(1, Ordering::Relaxed) + 1);
+            hint.set(NUMBERED.fetch_add(1, Ordering::Relaxed) + 1);
         }
         hint.get() - 1
     })

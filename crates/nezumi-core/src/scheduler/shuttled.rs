@@ -1,12 +1,13 @@
 //! Whole runtimes under shuttle: workers, queues, parking, hand-overs, spares and the end, on threads whose every step shuttle chooses.
 //!
-//! What loom can only look at in pieces runs here as it is, but for three things: there is no I/O driver, no time passes (a sleep with a timeout has
-//! none), and the watch is a step that the program takes itself. A wake that is lost is a deadlock, which shuttle reports; what is dropped
-//! twice or not at all, each program counts.
+//! What loom can only look at in pieces runs here as it is, but for three things: there is no I/O driver, the time is that of the steps taken (a
+//! sleep with a timeout has none), and the watch is a step that the program takes itself. A wake that is lost is a deadlock, which shuttle reports;
+//! what is dropped twice or not at all, each program counts.
 //!
-//! `cargo xtask shuttle` runs them; the number of schedules and the seed are in the environment.
+//! `cargo xtask shuttle` runs them; the number of schedules and the seed are in the environment. Nothing but these decides what a schedule is:
+//! `a_seed_chooses_the_same_schedules_again`.
 
-use super::shared::Shared;
+use super::shared::{self, Shared};
 use super::{shutdown, thread};
 use crate::runtime::{Builder, Handle, RngSeed, Runtime};
 use crate::spawn::{block_in_place, spawn, yield_now};
@@ -38,24 +39,29 @@ fn check(share: u64, program: impl Fn() + Send + Sync + Copy + 'static) {
         use std::hash::{BuildHasher, RandomState};
         RandomState::new().hash_one(0)
     });
-    let schedules = from_environment("NEZUMI_SHUTTLE_SCHEDULES").unwrap_or(1000) / share;
-    let half = usize::try_from(schedules / 2).unwrap().max(1);
-    run("random", seed, RandomScheduler::new_from_seed(seed, half), program);
-    run("PCT", seed, PctScheduler::new_from_seed(seed, PCT_DEPTH, half), program);
+    let schedules = from_environment("NEZUMI_SHUTTLE_SCHEDULES").unwrap_or(1000);
+    let half = usize::try_from(schedules / share / 2).unwrap().max(1);
+    let again = || {
+        // A closure is called `…::the_test::{{closure}}`.
+        let name = std::any::type_name_of_val(&program).rsplit("::").nth(1).unwrap();
+        format!("cargo xtask shuttle {name} --schedules {schedules} --seed {seed:#018x}")
+    };
+    run("random", again(), RandomScheduler::new_from_seed(seed, half), program);
+    run("PCT", again(), PctScheduler::new_from_seed(seed, PCT_DEPTH, half), program);
 }
 
 fn run(
     kind: &'static str,
-    seed: u64,
+    again: String,
     scheduler: impl Scheduler + 'static,
     program: impl Fn() + Send + Sync + 'static,
 ) {
-    struct Seed(&'static str, u64);
+    struct Again(&'static str, String);
 
-    impl Drop for Seed {
+    impl Drop for Again {
         fn drop(&mut self) {
             if std::thread::panicking() {
-                eprintln!("found by the {} scheduler with seed {:#018x}", self.0, self.1);
+                eprintln!("found by the {} scheduler; again: {}", self.0, self.1);
             }
         }
     }
@@ -63,8 +69,11 @@ fn run(
     let mut config = shuttle::Config::new();
     config.stack_size = 512 * 1024;
     config.failure_persistence = shuttle::FailurePersistence::None;
-    let _seed = Seed(kind, seed);
-    shuttle::Runner::new(scheduler, config).run(program);
+    let _again = Again(kind, again);
+    shuttle::Runner::new(scheduler, config).run(move || {
+        shared::number_threads_anew();
+        program();
+    });
 }
 
 fn runtime(workers: usize) -> Runtime {
@@ -129,6 +138,25 @@ async fn join_all(tasks: Vec<JoinHandle<()>>) {
     for task in tasks {
         task.await.unwrap();
     }
+}
+
+/// What a seed has found it finds again, whatever was run before it in this process.
+#[test]
+fn a_seed_chooses_the_same_schedules_again() {
+    let steps = |seed| {
+        let steps = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let taken = steps.clone();
+        run("random", "not needed".into(), RandomScheduler::new_from_seed(seed, 21), move || {
+            let rt = runtime(2);
+            let tasks = (0..2).map(|_| rt.spawn(yield_now())).collect();
+            rt.block_on(join_all(tasks));
+            drop(rt);
+            taken.lock().unwrap().push(shuttle::current::context_switches());
+        });
+        std::mem::take(&mut *steps.lock().unwrap())
+    };
+    assert_eq!(steps(7), steps(7));
+    assert_ne!(steps(7), steps(8));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use super::worker::Worker;
 use super::{Shard, Shared};
 use crate::driver;
 use crate::timer::NEVER;
+use nezumi_prim::time::now;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -60,12 +61,12 @@ pub(super) struct Meter {
 impl Meter {
     /// For a shard that others may have driven before: their polls are not this one's.
     pub(super) fn new(shard: &Shard) -> Self {
-        Self { began: Cell::new(Instant::now()), polls_then: Cell::new(shard.polling.begun()) }
+        Self { began: Cell::new(now()), polls_then: Cell::new(shard.polling.begun()) }
     }
 
     /// The worker is busy from now on.
     pub(super) fn start(&self) {
-        self.began.set(Instant::now());
+        self.began.set(now());
     }
 
     /// The worker was busy until now. Returns the moving average of a poll's nanoseconds, if there were any polls.
@@ -129,7 +130,7 @@ impl Upkeep {
 
     /// Counts the time since the last look as busy, and tunes the intervals, and what is worth a theft, by what a poll took in it. Returns the time.
     pub(super) fn measure(&self, worker: &Worker) -> Instant {
-        let now = Instant::now();
+        let now = now();
         if let Some(mean_ns) = self.meter.measure(worker.shard(), now) {
             // Without the watch nobody would notice that a poll is unlike those before it.
             if worker.shared().watch.looks() {
@@ -179,7 +180,7 @@ impl Upkeep {
         if turned_away % MAKE_WAY_EVERY != 0 {
             return;
         }
-        let now = Instant::now();
+        let now = now();
         if self.asked.get().is_some_and(|then| now.saturating_duration_since(then) < MAKE_WAY_PAUSE) {
             return;
         }

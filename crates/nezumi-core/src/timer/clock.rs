@@ -14,6 +14,7 @@ use super::{LATEST_MS, NEVER};
 use crate::scheduler::Home;
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use nezumi_prim::time as system;
 // Loom's cannot be static; this one is only a shortcut, see `now`.
 use std::sync::atomic::AtomicBool as StaticBool;
 use std::time::{Duration, Instant};
@@ -71,7 +72,7 @@ impl Clock {
     #[track_caller]
     #[must_use]
     pub fn new(may_pause: bool, start_paused: bool) -> Self {
-        let start = Instant::now();
+        let start = system::now();
         let clock = Self {
             start,
             may_pause,
@@ -94,7 +95,7 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Instant {
         // Relaxed: as in the free `now`.
-        if self.ever_paused.load(Ordering::Relaxed) { self.time.lock().now() } else { Instant::now() }
+        if self.ever_paused.load(Ordering::Relaxed) { self.time.lock().now() } else { system::now() }
     }
 
     /// The time at tick 0.

@@ -51,6 +51,13 @@ pub(super) fn run_here(name: &str, plan: Plan, seed: Seed) -> bool {
     }
 }
 
+/// Does the work in a process of its own, and says how that ended.
+pub(super) fn run_apart(work: &str, plan: Plan, seed: Seed) -> bool {
+    let ending = outcome::of(work, plan, seed).ending;
+    println!("faults: {ending:?}");
+    ending.is_ok()
+}
+
 /// One in eight of the allocations of each work, by turns alone and with all that come after it.
 pub(super) fn some_allocations(seed: Seed) {
     become_reaper();
@@ -217,7 +224,7 @@ fn try_all(work: &Work, seed: Seed, plans: Vec<Plan>) -> Tally {
             let outcome = outcome::of(work.name, plan, seed);
             if let Err(why) = &outcome.ending {
                 ledger::fault(&format!(
-                    "{why}; again: nezumi-proof faults --starve {} --plan {plan} --seed {seed}",
+                    "{why}; again: cargo xtask faults --judged --starve {} --plan {plan} --seed {seed}",
                     work.name
                 ));
             }
