@@ -5,7 +5,7 @@
 //! group that exceeds it fails.
 
 use crate::shell;
-use anyhow::{Result, bail};
+use anyhow::{Result, bail, ensure};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +47,7 @@ const GROUPS: &[Group] = &[
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut failed = Vec::new();
+    let mut total = 0;
     for group in GROUPS {
         if options.package.as_deref().is_some_and(|package| package != group.package) {
             continue;
@@ -54,16 +55,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let preemptions = options.preemptions.unwrap_or(group.preemptions + usize::from(options.full));
         let limit = Duration::from_secs(group.seconds * if options.full { 10 } else { 1 });
         shell::run(test(group.package, preemptions).arg("--no-run"))?;
-        let mut test = test(group.package, preemptions);
-        test.arg(options.filter.as_deref().unwrap_or(group.filter));
-        match shell::run_within(limit, &mut test) {
-            Ok(took) => println!("{} {}: {:.1} s", group.package, group.filter, took.as_secs_f64()),
+        let filter = options.filter.as_deref().unwrap_or(group.filter);
+        let count = shell::count_tests(test(group.package, preemptions).args([filter, "--"]))?;
+        if count == 0 {
+            ensure!(options.filter.is_some(), "{} has no model whose path contains {filter}", group.package);
+            continue;
+        }
+        total += count;
+        match shell::run_within(limit, test(group.package, preemptions).arg(filter)) {
+            Ok(took) => println!("{} {filter}: {count} models, {:.1} s", group.package, took.as_secs_f64()),
             Err(error) => {
                 eprintln!("{error:#}");
-                failed.push(format!("{} {}", group.package, group.filter));
+                failed.push(format!("{} {filter}", group.package));
             }
         }
     }
+    ensure!(total > 0, "there is no such model, or no such crate among those that have some");
     if !failed.is_empty() {
         bail!("models failed: {}", failed.join(", "));
     }

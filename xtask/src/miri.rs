@@ -127,9 +127,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let only_modules = options.seeds.is_some() || options.seed.is_some();
     if !only_modules {
         let shares = if options.full { FULL_SHARES } else { SHARES };
+        let mut count = 0;
         for share in shares {
-            run_share(share, options, &mut failed);
+            count += run_share(share, options, &mut failed)?;
         }
+        ensure!(count > 0, "there is no such test, or no such crate among those that are tested so");
     }
     let package = options.package.as_deref();
     if !options.full && !only_modules && options.filter.is_none() && is_meant(options, PACKAGE_WITH_SEEDS) {
@@ -154,21 +156,34 @@ fn is_meant(options: &Options, package: &str) -> bool {
     options.package.as_deref().is_none_or(|wanted| wanted == package)
 }
 
-fn run_share(share: &Share, options: &Options, failed: &mut Vec<String>) {
+/// Returns how many tests that were.
+fn run_share(share: &Share, options: &Options, failed: &mut Vec<String>) -> Result<usize> {
     if !is_meant(options, share.package) {
-        return;
+        return Ok(0);
     }
     let filters = options.filter.as_deref().map_or(share.filters.to_vec(), |filter| vec![filter]);
-    // A test may look at the system.
-    let mut tests = tests(share.package, options.tree_borrows, "-Zmiri-disable-isolation");
-    tests.args(filters);
-    match shell::run_within(Duration::from_secs(share.seconds), &mut tests) {
-        Ok(took) => println!("{}: {:.1} s of at most {} s", share.package, took.as_secs_f64(), share.seconds),
+    let tests = || {
+        // A test may look at the system.
+        let mut tests = tests(share.package, options.tree_borrows, "-Zmiri-disable-isolation");
+        tests.args(&filters);
+        tests
+    };
+    let count = shell::count_tests(&mut tests())?;
+    if count == 0 {
+        ensure!(options.filter.is_some(), "{} has no tests in {filters:?}", share.package);
+        return Ok(0);
+    }
+    match shell::run_within(Duration::from_secs(share.seconds), &mut tests()) {
+        Ok(took) => {
+            let (package, took) = (share.package, took.as_secs_f64());
+            println!("{package}: {count} tests, {took:.1} s of at most {} s", share.seconds);
+        }
         Err(error) => {
             eprintln!("{error:#}");
             failed.push(share.package.to_owned());
         }
     }
+    Ok(count)
 }
 
 fn run_modules(

@@ -98,16 +98,22 @@ fn run(sanitizer: &Sanitizer, options: &Options) -> Result<()> {
         if options.package.as_deref().is_some_and(|package| package != share.package) {
             continue;
         }
-        count += 1;
         shell::run(tests(sanitizer, share).arg("--no-run"))?;
-        let (begin, mut rounds) = (Instant::now(), 0);
-        loop {
+        let tests = || {
             let mut tests = tests(sanitizer, share);
             tests.env(sanitizer.options.0, sanitizer.options.1).arg("--").args(options.filter.as_slice());
-            for test in share.without {
-                tests.args(["--skip", test]);
-            }
-            if let Err(error) = shell::run_within(Duration::from_secs(share.seconds), &mut tests) {
+            tests.args(share.without.iter().flat_map(|test| ["--skip", test]));
+            tests
+        };
+        let meant = shell::count_tests(&mut tests())?;
+        count += meant;
+        if meant == 0 {
+            ensure!(options.filter.is_some(), "{} {} has no tests", share.package, share.target);
+            continue;
+        }
+        let (begin, mut rounds) = (Instant::now(), 0);
+        loop {
+            if let Err(error) = shell::run_within(Duration::from_secs(share.seconds), &mut tests()) {
                 eprintln!("{error:#}");
                 failed.push(share.package);
                 break;
@@ -118,7 +124,7 @@ fn run(sanitizer: &Sanitizer, options: &Options) -> Result<()> {
             }
         }
         println!(
-            "{}: {} {}: {rounds} rounds, {:.1} s of at most {} s each",
+            "{}: {} {}: {meant} tests, {rounds} rounds, {:.1} s of at most {} s each",
             sanitizer.name,
             share.package,
             share.target,
@@ -126,7 +132,7 @@ fn run(sanitizer: &Sanitizer, options: &Options) -> Result<()> {
             share.seconds
         );
     }
-    ensure!(count > 0, "there is no such crate among those that are tested so");
+    ensure!(count > 0, "there is no such test, or no such crate among those that are tested so");
     if !failed.is_empty() {
         bail!("{} has found something in {}", sanitizer.name, failed.join(", "));
     }

@@ -109,6 +109,12 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
+/// How many tests a `cargo test` would run, whose last arguments are for the tests. A filter that none passes is a check that looks like one.
+pub(crate) fn count_tests(command: &mut Command) -> Result<usize> {
+    let listed = output(command.arg("--list"))?;
+    Ok(String::from_utf8_lossy(&listed).lines().filter(|line| line.ends_with(": test")).count())
+}
+
 /// Like [`run`], but ends the command when it takes longer than `limit`.
 pub(crate) fn run_within(limit: Duration, command: &mut Command) -> Result<Duration> {
     eprintln!("$ {}", shown(command));

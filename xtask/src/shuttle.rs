@@ -38,8 +38,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         test
     };
     let filter = options.filter.as_deref().unwrap_or("shuttled::");
-    let programs = shell::output(test().args([filter, "--", "--list"]))?;
-    let count = String::from_utf8_lossy(&programs).lines().filter(|line| line.ends_with(": test")).count();
+    let count = shell::count_tests(test().args([filter, "--"]))?;
     ensure!(count > 0, "no program's name contains {filter}");
     let mut programs = test();
     programs

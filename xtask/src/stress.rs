@@ -1,7 +1,7 @@
 //! A test that fails once in a hundred runs is a bug that has not been caught yet.
 
 use crate::shell;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
@@ -28,6 +28,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         test
     };
     shell::run(test().arg("--no-run"))?;
+    let count = shell::count_tests(test().args(options.filter.as_slice()).arg("--"))?;
+    ensure!(count > 0, "there is no such test");
 
     let start = Instant::now();
     let limit = Duration::from_secs(options.seconds);
@@ -36,7 +38,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         test.args(options.filter.as_slice());
         shell::run_within(limit, &mut test)
             .with_context(|| format!("in round {round} of {}", options.times))?;
-        println!("round {round} of {} passed, {} s in all", options.times, start.elapsed().as_secs());
+        println!(
+            "round {round} of {} passed, {count} tests, {} s in all",
+            options.times,
+            start.elapsed().as_secs()
+        );
         if start.elapsed() > limit {
             println!("the time is up");
             break;
