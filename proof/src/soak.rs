@@ -2,8 +2,7 @@
 //!
 //! What a run is judged by: no fault in the ledger; when the runtime is dropped nothing is left of what it had (census); and over the second
 //! half of the run the process does not grow: the slope of the heap in use, and of the resident size once the allocator has given back what it
-//! does not use, is not above zero by more than its own margin and a small allowance. What goes with the load (scenes played, tasks open, threads) is no
-//! growth: how much is under way depends on what else the machine has to do.
+//! does not use, is not above zero by more than its own margin and a small allowance.
 
 use crate::census::{self, Census};
 use crate::ledger::{self, Totals};
@@ -124,10 +123,6 @@ struct Sample {
     heap: isize,
     /// The allocator was told to give back what it did not use, just before.
     is_trimmed: bool,
-    /// The load: scenes so far, tasks and threads just now.
-    scenes: u64,
-    open: u64,
-    threads: usize,
 }
 
 /// What an allocator keeps for itself, in the arena of each thread, creeps up for hours under a load like this. It is not the program's.
@@ -149,14 +144,7 @@ fn sample(handle: &Handle, ended: &mpsc::Receiver<()>) -> Vec<Sample> {
         if is_trimmed {
             trim();
         }
-        samples.push(Sample {
-            resident: resident(),
-            heap: census::heap().0,
-            is_trimmed,
-            scenes: watchdog::scenes_played(),
-            open: Totals::now().open(),
-            threads: Census::take().threads,
-        });
+        samples.push(Sample { resident: resident(), heap: census::heap().0, is_trimmed });
         if samples.len() % 60 != 0 {
             continue;
         }
@@ -191,35 +179,20 @@ fn sample(handle: &Handle, ended: &mpsc::Receiver<()>) -> Vec<Sample> {
 /// Over the second half.
 fn judge(samples: &[Sample]) {
     let half = &samples[samples.len() / 2..];
-    let trimmed: Vec<Sample> = half.iter().filter(|sample| sample.is_trimmed).copied().collect();
+    let resident = |samples: &mut dyn Iterator<Item = &Sample>| -> Vec<f64> {
+        samples.map(|sample| sample.resident as f64).collect()
+    };
     let trimmed_every = SAMPLED_EVERY * TRIMMED_EVERY as u32;
-    grows("heap in use", half, |sample| sample.heap as f64, SAMPLED_EVERY, Some(ALLOWED_HEAP));
-    let resident = |sample: &Sample| sample.resident as f64;
-    let kept = "resident size without what the allocator keeps";
-    grows(kept, &trimmed, resident, trimmed_every, Some(ALLOWED_RESIDENT));
-    grows("resident size", half, resident, SAMPLED_EVERY, None);
-}
-
-/// What the load was at each: scenes since the one before, tasks, threads.
-fn loads(samples: &[Sample]) -> Vec<Vec<f64>> {
-    let before = samples.first().into_iter().chain(samples);
-    vec![
-        samples.iter().zip(before).map(|(now, before)| (now.scenes - before.scenes) as f64).collect(),
-        samples.iter().map(|sample| sample.open as f64).collect(),
-        samples.iter().map(|sample| sample.threads as f64).collect(),
-    ]
+    let heap: Vec<f64> = half.iter().map(|sample| sample.heap as f64).collect();
+    grows("heap in use", &heap, SAMPLED_EVERY, Some(ALLOWED_HEAP));
+    let trimmed = resident(&mut half.iter().filter(|sample| sample.is_trimmed));
+    grows("resident size without what the allocator keeps", &trimmed, trimmed_every, Some(ALLOWED_RESIDENT));
+    grows("resident size", &resident(&mut half.iter()), SAMPLED_EVERY, None);
 }
 
 /// Says how fast it grows. More than `allowed` is a fault.
-fn grows(
-    what: &str,
-    samples: &[Sample],
-    size: impl Fn(&Sample) -> f64,
-    every: Duration,
-    allowed: Option<f64>,
-) {
-    let sizes: Vec<f64> = samples.iter().map(size).collect();
-    let Some(slope) = Slope::of(&sizes, &loads(samples), every) else {
+fn grows(what: &str, samples: &[f64], every: Duration, allowed: Option<f64>) {
+    let Some(slope) = Slope::of(samples, every) else {
         return println!("  {what}: too short a time for a slope");
     };
     println!(
