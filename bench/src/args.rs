@@ -123,7 +123,7 @@ pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Parsed, S
             _ => return Err(format!("unknown argument {word}")),
         }
     }
-    if args.profile.or(args.apart) == Some(Side::Unwatched) {
+    if [args.profile, args.apart].contains(&Some(Side::Unwatched)) {
         args.rivals = Rivals::WithoutWatchAndWith;
     }
     if args.pairs == 0 {

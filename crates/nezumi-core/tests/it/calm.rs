@@ -1,7 +1,7 @@
 //! The watch leaves it to the system when exactly it looks, where nothing has been blocked lately.
 #![cfg(target_os = "linux")]
 
-use crate::support::{alone, burn};
+use crate::support::{alone, burn, eventually, numbers_of_threads};
 use nezumi_core::runtime::{self, Runtime};
 use nezumi_core::spawn::yield_now;
 use nezumi_core::time::sleep;
@@ -31,20 +31,9 @@ fn with_a_busy_worker(test: impl FnOnce(&Runtime)) {
 
 /// By how much the system may delay the watch of the only runtime of this process; `None` where it does not say.
 fn slack() -> Option<Duration> {
-    let mut threads = std::fs::read_dir("/proc/self/task").ok()?.map(|thread| thread.unwrap());
-    let watch = threads.find(|thread| {
-        std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name.starts_with("nezumi-watch"))
-    })?;
-    let path = std::path::Path::new("/proc").join(watch.file_name()).join("timerslack_ns");
+    let watch = numbers_of_threads("nezumi-watch")?.pop()?;
+    let path = std::path::Path::new("/proc").join(watch).join("timerslack_ns");
     Some(Duration::from_nanos(std::fs::read_to_string(path).ok()?.trim().parse().ok()?))
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}: {:?}", slack());
-        thread::sleep(Duration::from_millis(2));
-    }
 }
 
 const MILLISECOND: Duration = Duration::from_millis(1);
@@ -65,9 +54,9 @@ fn the_watch_is_calm_until_a_task_blocks() {
                 eprintln!("SKIPPED: the system does not say by how much it may be late");
                 return;
             }
-            until("it gets calm", is_calm);
+            eventually("it gets calm", is_calm);
             // On a machine with other work one may pass before the watch has looked twice.
-            until("it gets alert", || {
+            eventually("it gets alert", || {
                 rt.block_on(rt.spawn(async { thread::sleep(Duration::from_millis(50)) })).unwrap();
                 !is_calm()
             });

@@ -1,12 +1,13 @@
 //! Spare workers: what goes on while all workers are blocked, and that nothing of it is left.
 
+use crate::support::eventually;
 use nezumi_core::runtime::{self, Runtime};
 use nezumi_core::spawn::{JoinSet, block_in_place, spawn, yield_now};
 use nezumi_core::time::sleep;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 fn runtime(workers: usize) -> Runtime {
     runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build().unwrap()
@@ -24,14 +25,6 @@ fn block_all(rt: &Runtime, workers: usize) -> Arc<Barrier> {
     }
     blocked.wait();
     end
-}
-
-fn until(what: &str, done: impl Fn() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(20), "{what}");
-        thread::sleep(Duration::from_millis(2));
-    }
 }
 
 /// However soon that is: the watch is started by the last worker, or is there before.
@@ -84,7 +77,7 @@ fn spares_serve_what_comes_while_all_workers_are_blocked() {
         assert_eq!(sum.unwrap(), 4950);
         end.wait();
         // Those who are needed no more go, and the runtime goes on as before.
-        until("the spares have left", || rt.metrics().num_spare_workers() == 0);
+        eventually("the spares have left", || rt.metrics().num_spare_workers() == 0);
         assert_eq!(rt.block_on(rt.spawn(async { 7 })).unwrap(), 7);
         assert_eq!(rt.metrics().num_alive_tasks(), 0);
     }
@@ -109,11 +102,11 @@ fn there_are_no_more_spares_than_allowed() {
             spawn(async move { nezumi_core::spawn::spawn_blocking(move || end.wait()).await });
         });
     }
-    until("one worker and two spares are blocked", || begun.load(Ordering::SeqCst) >= 3);
+    eventually("one worker and two spares are blocked", || begun.load(Ordering::SeqCst) >= 3);
     assert!(rt.metrics().num_spare_workers() <= 2);
     end.wait();
     assert_eq!(begun.load(Ordering::SeqCst), 4);
-    until("the spares have left", || rt.metrics().num_spare_workers() == 0);
+    eventually("the spares have left", || rt.metrics().num_spare_workers() == 0);
 }
 
 #[test]
@@ -188,13 +181,13 @@ fn a_runtime_with_spares_shuts_down_whatever_they_do() {
                 sleep(if i % 2 == 0 { Duration::from_millis(1) } else { Duration::MAX }).await;
             });
         }
-        until("those that end have ended", || dropped.load(Ordering::SeqCst) == 20);
+        eventually("those that end have ended", || dropped.load(Ordering::SeqCst) == 20);
         if round % 3 == 0 {
             rt.spawn(async { thread::sleep(Duration::from_millis(20)) });
         }
         end.wait();
         if round % 3 == 1 {
-            until("the spares have left", || rt.metrics().num_spare_workers() == 0);
+            eventually("the spares have left", || rt.metrics().num_spare_workers() == 0);
         }
         drop(rt);
         assert_eq!(dropped.load(Ordering::SeqCst), 40, "round {round}");

@@ -1,6 +1,8 @@
 //! What several modules need.
 
 use nezumi_core::runtime::{Builder, Runtime};
+use std::ffi::OsString;
+use std::fs::DirEntry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -65,11 +67,18 @@ pub(crate) fn burn(duration: Duration) {
 
 /// How many threads of this process have a name that begins so; `None` where the system does not say.
 pub(crate) fn threads_called(name: &str) -> Option<usize> {
+    Some(numbers_of_threads(name)?.len())
+}
+
+/// Which they are.
+pub(crate) fn numbers_of_threads(name: &str) -> Option<Vec<OsString>> {
     let threads = std::fs::read_dir("/proc/self/task").ok()?;
     // The system keeps 15 bytes of a name. A thread may end while we look.
     let name = &name[..name.len().min(15)];
-    let names = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("comm")).ok());
-    Some(names.filter(|found| found.starts_with(name)).count())
+    let is_called = |thread: &DirEntry| {
+        std::fs::read_to_string(thread.path().join("comm")).is_ok_and(|found| found.starts_with(name))
+    };
+    Some(threads.flatten().filter(is_called).map(|thread| thread.file_name()).collect())
 }
 
 /// Runs `test` in a process of its own, in which no other test begins threads or opens descriptors. `name` is the test's.

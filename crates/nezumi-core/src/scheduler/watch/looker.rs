@@ -125,8 +125,7 @@ impl<'a> Looker<'a> {
                 self.pause(LOOK_QUIETLY_EVERY, None);
             } else {
                 quiet = 0;
-                let is_new = self.look();
-                if is_new {
+                if self.look() {
                     self.pause(LOOK_AGAIN_AFTER, None);
                 } else if self.is_one_awake() {
                     self.pause(LOOK_AT_ONE_EVERY, None);
