@@ -1,8 +1,10 @@
 //! Mixed scenes in one runtime, for long.
 //!
 //! What a run is judged by: no fault in the ledger; when the runtime is dropped nothing is left of what it had (census); and over the second
-//! half of the run the process does not grow: the slope of the heap in use, and of the resident size once the allocator has given back what it
-//! does not use, is not above zero by more than its own margin and a small allowance.
+//! half of the run the process does not grow. Under load that is the heap in use, which would show what is given back only once there is
+//! nothing to do. And it is the heap and the resident size at rest: now and then no scene is begun until all have ended, and the allocator is
+//! told to give back what it does not use. The resident size under load follows how much of the machine the run has, which is nobody's leak.
+//! Neither slope may be above zero by more than its own margin and a small allowance.
 
 use crate::census::{self, Census};
 use crate::ledger::{self, Totals};
@@ -37,8 +39,9 @@ pub(crate) struct Options {
 /// A scene that takes longer has lost something.
 const PATIENCE: Duration = Duration::from_secs(120);
 const SAMPLED_EVERY: Duration = Duration::from_secs(1);
-/// In samples.
-const TRIMMED_EVERY: usize = 10;
+const RESTS_EVERY: Duration = Duration::from_secs(15);
+/// What a scene has aborted or detached ends a little after it.
+const SETTLES_WITHIN: Duration = Duration::from_millis(50);
 /// By how much each may grow, in bytes per minute, beyond the margin.
 const ALLOWED_RESIDENT: f64 = 32.0 * 1024.0;
 const ALLOWED_HEAP: f64 = 16.0 * 1024.0;
@@ -80,26 +83,9 @@ fn soak(options: &Options, workers: usize, seed: Seed) {
     let handle = rt.handle().clone();
     let sampler = std::thread::spawn(move || sample(&handle, &ended));
 
-    let deadline = Instant::now() + length;
-    rt.block_on(async {
-        let (mut rand, mut played) = (seed.rand(), 0);
-        let mut playing = JoinSet::new();
-        loop {
-            while Instant::now() < deadline && playing.len() < options.scenes * workers {
-                let Some(scene) = load::choose(&mut rand, &options.filter) else {
-                    return ledger::fault("there is no such scene");
-                };
-                playing.spawn(load::play(scene, seed.part(played)));
-                played += 1;
-            }
-            match playing.join_next().await {
-                Some(outcome) => outcome.expect("a scene's panic is contained in its task"),
-                None => break,
-            }
-        }
-    });
+    let at_rest = rt.block_on(play(options, workers, seed, Instant::now() + length));
     drop(end);
-    let samples = sampler.join().expect("the sampler has not panicked");
+    let under_load = sampler.join().expect("the sampler has not panicked");
     let begin = Instant::now();
     drop(rt);
     drop(described);
@@ -107,22 +93,55 @@ fn soak(options: &Options, workers: usize, seed: Seed) {
 
     ledger::expect_all_closed(Duration::from_secs(10));
     // The samples are ours.
-    let kept = (samples.capacity() * size_of::<Sample>()) as isize;
+    let kept = ((at_rest.capacity() + under_load.capacity()) * size_of::<Sample>()) as isize;
+    let blocks = isize::from(at_rest.capacity() > 0) + isize::from(under_load.capacity() > 0);
     let allowed =
-        Census { heap_bytes: before.heap_bytes + kept, heap_blocks: before.heap_blocks + 1, ..before };
+        Census { heap_bytes: before.heap_bytes + kept, heap_blocks: before.heap_blocks + blocks, ..before };
     match Census::settled(&allowed, Duration::from_secs(10)) {
         Ok(after) => println!("  in the end {after}"),
         Err(after) => ledger::fault(&format!("at first {before}, in the end {after}")),
     }
-    judge(&samples);
+    judge(&under_load, &at_rest);
+}
+
+/// Scenes until the deadline, so many at once, with a rest now and then: what there was in each.
+async fn play(options: &Options, workers: usize, seed: Seed, deadline: Instant) -> Vec<Sample> {
+    let (mut rand, mut played) = (seed.rand(), 0);
+    let mut playing = JoinSet::new();
+    let (mut at_rest, mut next_rest) = (Vec::new(), Instant::now() + RESTS_EVERY);
+    loop {
+        while Instant::now() < deadline.min(next_rest) && playing.len() < options.scenes * workers {
+            let Some(scene) = load::choose(&mut rand, &options.filter) else {
+                ledger::fault("there is no such scene");
+                return at_rest;
+            };
+            playing.spawn(load::play(scene, seed.part(played)));
+            played += 1;
+        }
+        if let Some(outcome) = playing.join_next().await {
+            outcome.expect("a scene's panic is contained in its task");
+            continue;
+        }
+        if Instant::now() >= deadline {
+            return at_rest;
+        }
+        nezumi::time::sleep(SETTLES_WITHIN).await;
+        trim();
+        at_rest.push(Sample::take());
+        next_rest = Instant::now() + RESTS_EVERY;
+    }
 }
 
 #[derive(Clone, Copy)]
 struct Sample {
     resident: u64,
     heap: isize,
-    /// The allocator was told to give back what it did not use, just before.
-    is_trimmed: bool,
+}
+
+impl Sample {
+    fn take() -> Sample {
+        Sample { resident: resident(), heap: census::heap().0 }
+    }
 }
 
 /// What an allocator keeps for itself, in the arena of each thread, creeps up for hours under a load like this. It is not the program's.
@@ -140,11 +159,7 @@ fn sample(handle: &Handle, ended: &mpsc::Receiver<()>) -> Vec<Sample> {
     let mut then = Totals::now();
     let mut scenes_then = watchdog::scenes_played();
     while ended.recv_timeout(SAMPLED_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
-        let is_trimmed = samples.len() % TRIMMED_EVERY == 0;
-        if is_trimmed {
-            trim();
-        }
-        samples.push(Sample { resident: resident(), heap: census::heap().0, is_trimmed });
+        samples.push(Sample::take());
         if samples.len() % 60 != 0 {
             continue;
         }
@@ -176,18 +191,18 @@ fn sample(handle: &Handle, ended: &mpsc::Receiver<()>) -> Vec<Sample> {
     samples
 }
 
-/// Over the second half.
-fn judge(samples: &[Sample]) {
-    let half = &samples[samples.len() / 2..];
-    let resident = |samples: &mut dyn Iterator<Item = &Sample>| -> Vec<f64> {
-        samples.map(|sample| sample.resident as f64).collect()
+/// Over the second half of each.
+fn judge(under_load: &[Sample], at_rest: &[Sample]) {
+    println!("  {} rests", at_rest.len());
+    let second_half = |samples: &[Sample], of: &dyn Fn(&Sample) -> f64| -> Vec<f64> {
+        samples[samples.len() / 2..].iter().map(of).collect()
     };
-    let trimmed_every = SAMPLED_EVERY * TRIMMED_EVERY as u32;
-    let heap: Vec<f64> = half.iter().map(|sample| sample.heap as f64).collect();
-    grows("heap in use", &heap, SAMPLED_EVERY, Some(ALLOWED_HEAP));
-    let trimmed = resident(&mut half.iter().filter(|sample| sample.is_trimmed));
-    grows("resident size without what the allocator keeps", &trimmed, trimmed_every, Some(ALLOWED_RESIDENT));
-    grows("resident size", &resident(&mut half.iter()), SAMPLED_EVERY, None);
+    let heap = |sample: &Sample| sample.heap as f64;
+    let resident = |sample: &Sample| sample.resident as f64;
+    grows("heap under load", &second_half(under_load, &heap), SAMPLED_EVERY, Some(ALLOWED_HEAP));
+    grows("heap at rest", &second_half(at_rest, &heap), RESTS_EVERY, Some(ALLOWED_HEAP));
+    grows("resident size at rest", &second_half(at_rest, &resident), RESTS_EVERY, Some(ALLOWED_RESIDENT));
+    grows("resident size under load", &second_half(under_load, &resident), SAMPLED_EVERY, None);
 }
 
 /// Says how fast it grows. More than `allowed` is a fault.
