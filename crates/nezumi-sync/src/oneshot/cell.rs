@@ -122,10 +122,13 @@ impl<T> Channel<T> {
             // SAFETY: the bit is clear, and only we set it: the place is ours and empty.
             self.place(side).with_mut(|place| unsafe { (*place).write(new) });
         }
-        let waits = self.state.publish(side);
+        if self.state.publish(side) {
+            drop(old);
+            return true;
+        }
         // SAFETY: it was not published, so it is still ours.
-        let new = (!waits).then(|| unsafe { self.take_waker(side) });
-        drop_each([new, old]);
-        waits
+        let new = unsafe { self.take_waker(side) };
+        drop_each([Some(new), old]);
+        false
     }
 }
