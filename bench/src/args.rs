@@ -17,7 +17,7 @@ cargo run --release -- [OPTIONS]
   --apart SIDE       one sample of one side, as JSON: what a run asks a process of its own for
   --self-check       Tokio against Tokio: every ratio should come out as 1
   --watch-check      Nezumi without its watch against Nezumi with it: the same
-  --floor            what the kernel alone makes of the load of `interference`: no runtime, a thread for each connection
+  --floor            what the kernel alone makes of `interference` and `rescue`: a thread for each connection, naps; no runtime
   --gate             fail if a workload misses what it must reach
   --list             say what there is
   --help             this

@@ -1,16 +1,20 @@
-//! What the kernel alone makes of the load of `interference`: a server with a thread for each connection, and no runtime.
+//! What the kernel alone makes of two workloads, without a runtime.
 //!
-//! There nothing waits behind anything but for a core, and the kernel divides these. A runtime with fewer threads cannot do
+//! Of `interference`: a server with a thread for each connection. There nothing waits behind anything but for a core, and the kernel divides these. A runtime with fewer threads cannot do
 //! better than its workers' share of that, unless it asks the kernel for more than a thread's share. So where the tail here is
 //! as long as a runtime's, no scheduler of tasks can shorten it.
 //!
 //! How the answer could mislead: more threads that are runnable get more of the cores than the few of a runtime, whose client
 //! competes with them all the same.
+//!
+//! Of `rescue`: a thread that looks once in a millisecond has seen a worker stuck at its second look, and wakes another thread. What two naps and a wake take
+//! at the most, in as many tries, no watch can be quicker than that naps as long.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::load;
 use crate::open_loop::{Client, Frame, Phase};
@@ -22,6 +26,10 @@ pub(crate) const HEAVY: Duration = Duration::from_millis(10);
 /// What a request costs outside of its own work.
 const OVERHEAD: Duration = Duration::from_micros(30);
 const LOAD: f64 = 0.5;
+
+const NAP: Duration = Duration::from_millis(1);
+/// From one try to the next, as between two blocks of `rescue`.
+const BETWEEN: Duration = Duration::from_millis(23);
 
 /// Requests per second that are half of what the cores have time for.
 pub(crate) fn rate(heavy_share: f64) -> f64 {
@@ -48,7 +56,31 @@ pub(crate) fn show(quick: bool, rounds: usize) -> std::io::Result<()> {
         tails.sort_by(f64::total_cmp);
         println!("{name}: the median of p99.9 is {:.0} µs", tails[tails.len() / 2]);
     }
+    let times = if quick { 30 } else { 1000 };
+    println!("two naps of 1 ms and a wake, {times} times; ms  median     p99    at most");
+    for _ in 0..rounds {
+        let waits = naps(times);
+        let ms = |per_mille: usize| waits[(times - 1) * per_mille / 1000].as_secs_f64() * 1e3;
+        println!("{:<43}{:>9.2} {:>7.2} {:>10.2}", "", ms(500), ms(990), ms(1000));
+    }
     Ok(())
+}
+
+/// How long two naps and a wake of another thread took, each of so many times, in order.
+fn naps(times: usize) -> Vec<Duration> {
+    let (wake, woken) = mpsc::channel::<Instant>();
+    let sleeper = thread::spawn(move || woken.iter().map(|begun| begun.elapsed()).collect::<Vec<_>>());
+    for _ in 0..times {
+        thread::sleep(BETWEEN);
+        let begun = Instant::now();
+        thread::sleep(NAP);
+        thread::sleep(NAP);
+        wake.send(begun).expect("the sleeper waits for more");
+    }
+    drop(wake);
+    let mut waits = sleeper.join().expect("the sleeper does not panic");
+    waits.sort();
+    waits
 }
 
 fn serve() -> std::io::Result<SocketAddr> {

@@ -116,6 +116,7 @@ pub(crate) fn waker_with_a_bomb() -> Waker {
 
 /// Runs `f`, which panics with a bomb, and leaves that where it is.
 pub(crate) fn throws_a_bomb<R>(f: impl FnOnce() -> R) -> bool {
+    no_backtraces_under_miri();
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)) {
         Ok(_) => false,
         Err(payload) => {
@@ -180,7 +181,16 @@ impl Drop for Counted {
 
 /// Runs `f` and says whether it panicked.
 pub(crate) fn panics<R>(f: impl FnOnce() -> R) -> bool {
+    no_backtraces_under_miri();
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err()
+}
+
+/// Of a panic that comes while another one unwinds, the standard library writes the whole backtrace, wanted or not. That takes Miri seconds.
+fn no_backtraces_under_miri() {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    if cfg!(miri) {
+        ONCE.call_once(|| std::panic::set_hook(Box::new(|info| eprintln!("{info}"))));
+    }
 }
 
 /// `"Send Sync Unpin"`, or as much of it as holds for a type.
