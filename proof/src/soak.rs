@@ -40,8 +40,9 @@ pub(crate) struct Options {
 const PATIENCE: Duration = Duration::from_secs(120);
 const SAMPLED_EVERY: Duration = Duration::from_secs(1);
 const RESTS_EVERY: Duration = Duration::from_secs(15);
-/// What a scene has aborted or detached ends a little after it.
-const SETTLES_WITHIN: Duration = Duration::from_millis(50);
+/// What a scene has aborted or detached ends a little after it, and so do the threads that it needed.
+const KEEP_ALIVE: Duration = Duration::from_millis(300);
+const SETTLES_WITHIN: Duration = Duration::from_millis(500);
 /// By how much each may grow, in bytes per minute, beyond the margin.
 const ALLOWED_RESIDENT: f64 = 32.0 * 1024.0;
 const ALLOWED_HEAP: f64 = 16.0 * 1024.0;
@@ -70,7 +71,12 @@ pub(crate) fn run(options: &Options) -> bool {
 }
 
 fn runtime(workers: usize) -> Runtime {
-    Builder::new_multi_thread().worker_threads(workers).enable_all().build().expect("a runtime")
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .thread_keep_alive(KEEP_ALIVE)
+        .enable_all()
+        .build()
+        .expect("a runtime")
 }
 
 fn soak(options: &Options, workers: usize, seed: Seed) {
@@ -81,9 +87,13 @@ fn soak(options: &Options, workers: usize, seed: Seed) {
     let described = Described::runtime(rt.handle());
     let (end, ended) = mpsc::channel::<()>();
     let handle = rt.handle().clone();
-    let sampler = std::thread::spawn(move || sample(&handle, &ended));
+    // Their memory is there from the beginning, so that it is no part of any slope.
+    let room =
+        |every: Duration| Vec::with_capacity((length.as_secs_f64() / every.as_secs_f64()) as usize + 1);
+    let samples = room(SAMPLED_EVERY);
+    let sampler = std::thread::spawn(move || sample(&handle, &ended, samples));
 
-    let at_rest = rt.block_on(play(options, workers, seed, Instant::now() + length));
+    let at_rest = rt.block_on(play(options, workers, seed, Instant::now() + length, room(RESTS_EVERY)));
     drop(end);
     let under_load = sampler.join().expect("the sampler has not panicked");
     let begin = Instant::now();
@@ -105,10 +115,16 @@ fn soak(options: &Options, workers: usize, seed: Seed) {
 }
 
 /// Scenes until the deadline, so many at once, with a rest now and then: what there was in each.
-async fn play(options: &Options, workers: usize, seed: Seed, deadline: Instant) -> Vec<Sample> {
+async fn play(
+    options: &Options,
+    workers: usize,
+    seed: Seed,
+    deadline: Instant,
+    mut at_rest: Vec<Sample>,
+) -> Vec<Sample> {
     let (mut rand, mut played) = (seed.rand(), 0);
     let mut playing = JoinSet::new();
-    let (mut at_rest, mut next_rest) = (Vec::new(), Instant::now() + RESTS_EVERY);
+    let mut next_rest = Instant::now() + RESTS_EVERY;
     loop {
         while Instant::now() < deadline.min(next_rest) && playing.len() < options.scenes * workers {
             let Some(scene) = load::choose(&mut rand, &options.filter) else {
@@ -154,8 +170,8 @@ fn trim() {
 }
 
 /// Each second, until `ended` says so; a line each minute.
-fn sample(handle: &Handle, ended: &mpsc::Receiver<()>) -> Vec<Sample> {
-    let (begin, mut samples) = (Instant::now(), Vec::new());
+fn sample(handle: &Handle, ended: &mpsc::Receiver<()>, mut samples: Vec<Sample>) -> Vec<Sample> {
+    let begin = Instant::now();
     let mut then = Totals::now();
     let mut scenes_then = watchdog::scenes_played();
     while ended.recv_timeout(SAMPLED_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
@@ -211,9 +227,10 @@ fn grows(what: &str, samples: &[f64], every: Duration, allowed: Option<f64>) {
         return println!("  {what}: too short a time for a slope");
     };
     println!(
-        "  {what}: {:+.1} KiB per minute, ± {:.1}, over the second half",
+        "  {what}: {:+.1} KiB per minute, ± {:.1}, over the second half; {:.2} MiB on average",
         slope.per_minute / 1024.0,
-        slope.margin / 1024.0
+        slope.margin / 1024.0,
+        samples.iter().sum::<f64>() / samples.len() as f64 / 1048576.0
     );
     if allowed.is_some_and(|allowed| slope.per_minute - slope.margin > allowed) {
         ledger::fault(&format!("the {what} grows"));
