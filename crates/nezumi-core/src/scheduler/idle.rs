@@ -25,7 +25,7 @@
 //! Tests: the models `push_races_last_sleeper_of_1`, `push_races_last_sleeper_of_2`, `push_races_last_sleeper_of_3`,
 //! `push_races_the_sleeper_of_another_word`, `a_token_without_a_sleeper_is_given_back`, `who_gives_the_token_back_finds_who_lay_down_meanwhile`,
 //! `what_was_pushed_during_a_search_wakes_another` and `what_is_for_one_worker_is_seen_by_it_or_wakes_it`;
-//! on real threads `no_push_is_slept_through`.
+//! on real threads `no_push_is_slept_through`; of whole runtimes `two_tasks_that_block_for_each_other_have_a_worker_each` in `shuttled`.
 
 use nezumi_prim::CachePadded;
 use nezumi_prim::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -18,7 +18,7 @@ use crate::timer::{Clock, Timers};
 use nezumi_prim::CachePadded;
 use nezumi_prim::sync::Mutex;
 use nezumi_prim::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use nezumi_queue::{Inject, Relay};
+use nezumi_queue::{Batch, Inject, Relay};
 use std::cell::Cell;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
@@ -267,6 +267,17 @@ impl Shared {
                 self.wake(0);
             }
         }
+    }
+
+    /// Takes what has come from outside, at most `max`, for a worker, which is awake. What it leaves was in its hands for a moment, where whoever fell
+    /// asleep did not see it: it wakes another for that, as if it had pushed it (`nezumi_queue::Inject`).
+    pub(super) fn take_injected(&self, priority: Priority, worker: usize, max: usize) -> Batch<Runnable> {
+        let queue = &self.inject[priority as usize];
+        let batch = queue.take(worker, max);
+        if !batch.is_empty() && !queue.is_empty() {
+            self.notify();
+        }
+        batch
     }
 
     /// How many tasks wait in the queues that all share.

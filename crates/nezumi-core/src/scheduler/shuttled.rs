@@ -422,6 +422,25 @@ fn spares_race_the_end() {
     });
 }
 
+/// Each sits in its poll until the other has begun. Whoever has found the one while it searched wakes another for what came meanwhile.
+#[test]
+fn two_tasks_that_block_for_each_other_have_a_worker_each() {
+    check(1, || {
+        let rt = runtime(2);
+        let (one, other) = (Arc::new(Parker::new()), Arc::new(Parker::new()));
+        let meet = |own: &Arc<Parker>, others: &Arc<Parker>| {
+            let (own, others) = (own.clone(), others.clone());
+            rt.spawn(async move {
+                others.unpark();
+                own.park();
+            })
+        };
+        let tasks = vec![meet(&one, &other), meet(&other, &one)];
+        rt.block_on(join_all(tasks));
+        drop(rt);
+    });
+}
+
 /// What a look of the watch does where workers are stuck.
 fn mark_all_as_stuck(rt: &Runtime) {
     let shared = rt.handle().shared();

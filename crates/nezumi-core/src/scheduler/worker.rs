@@ -214,14 +214,13 @@ impl Worker {
     /// A fair share of what came from outside.
     fn take_injected(&self) -> Option<Runnable> {
         let shared = self.shared();
-        let queue = &shared.inject[Priority::Normal as usize];
-        let waiting = queue.len();
+        let waiting = shared.inject[Priority::Normal as usize].len();
         if waiting == 0 {
             return None;
         }
         // One to run, and no more than half a ring to keep, so that what runs here still has room.
         let share = (waiting / shared.workers() + 1).min(self.shard().ring.room() / 2 + 1);
-        let mut batch = queue.take(self.index(), share);
+        let mut batch = shared.take_injected(Priority::Normal, self.index(), share);
         let first = batch.pop_front();
         self.keep(batch);
         first
@@ -285,7 +284,7 @@ impl Worker {
     fn pick_lane<const N: usize>(&self, priority: Priority, ring: &Ring<Runnable, N>) -> Option<Runnable> {
         // SAFETY: this thread owns the shard.
         unsafe { ring.pop_front() }
-            .or_else(|| self.shared().inject[priority as usize].take(self.index(), 1).pop_front())
+            .or_else(|| self.shared().take_injected(priority, self.index(), 1).pop_front())
     }
 
     #[inline(always)]
