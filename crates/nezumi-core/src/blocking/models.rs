@@ -136,6 +136,23 @@ fn shutdown_races_a_submit() {
     });
 }
 
+/// There is no thread yet, so that the job brings its own. None is run once the shutdown has returned.
+#[test]
+fn shutdown_races_the_first_submit() {
+    loom::model(|| {
+        let pool = Arc::new(pool(1, Duration::MAX));
+        let fates = Arc::new(Fates::default());
+        let other = {
+            let (pool, fates) = (pool.clone(), fates.clone());
+            thread::spawn(move || pool.spawn(Count(fates), Duty::Optional, &Nowhere).is_ok())
+        };
+        assert!(pool.shutdown(None));
+        let (ran, cancelled) = fates.counts();
+        let is_accepted = other.join().unwrap();
+        assert_eq!(ran + cancelled, usize::from(is_accepted), "by then");
+    });
+}
+
 #[test]
 fn an_arrival_sends_for_the_next() {
     struct Meet {

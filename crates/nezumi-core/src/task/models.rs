@@ -283,6 +283,27 @@ fn remote_frees_race_insert() {
     });
 }
 
+/// One is given back while the owner takes over what others have, or makes new ones for want of any.
+#[test]
+fn no_slot_is_lost_that_is_given_back_while_the_owner_looks() {
+    loom::model(|| {
+        let list = list();
+        // SAFETY: this is the first thread.
+        let slots = || unsafe { list.registry.slots() };
+        drop([spawn(&list, async {}), spawn(&list, async {})]);
+        let runnable = list.queue.lock().pop().unwrap();
+        let other = thread::spawn(move || runnable.run());
+        drop(spawn(&list, async {}));
+        other.join().unwrap();
+        run_until(&list, || list.alive.load(Ordering::Relaxed) == 0);
+        let count = slots();
+        (0..count).for_each(|_| drop(spawn(&list, async {})));
+        assert_eq!(slots(), count, "there is room for as many");
+        run_until(&list, || list.alive.load(Ordering::Relaxed) == 0);
+        check_all_freed(&list);
+    });
+}
+
 /// A poll makes references that only its tally knows, and they are given up on another thread while it goes on.
 #[test]
 fn clones_of_a_poll_are_dropped_elsewhere() {

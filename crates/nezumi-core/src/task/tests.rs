@@ -578,3 +578,33 @@ fn clones_in_a_poll_that_is_the_last_keep_the_task() {
     drop(last);
     list.check_all_freed();
 }
+
+/// As where a task polls those of a `LocalSet`: each poll counts for itself.
+#[test]
+fn clones_in_a_poll_and_its_wakes_outlast_a_poll_inside_it() {
+    let (list, inner) = (Arc::new(List::default()), Arc::new(List::default()));
+    let kept = std::rc::Rc::new(std::cell::RefCell::new(None));
+    let join = list.spawn({
+        let (inner, kept) = (inner.clone(), kept.clone());
+        poll_fn(move |cx| {
+            if kept.borrow().is_some() {
+                return Poll::Ready(());
+            }
+            *kept.borrow_mut() = Some(cx.waker().clone());
+            cx.waker().wake_by_ref();
+            drop(inner.spawn(poll_fn(|cx| {
+                drop(cx.waker().clone());
+                Poll::Ready(())
+            })));
+            assert_eq!(inner.run(), 1);
+            Poll::Pending
+        })
+    });
+    assert_eq!(list.run(), 2, "it was woken before the poll inside");
+    assert!(join.is_finished());
+    drop(join);
+    assert_eq!(list.schedulers.load(Ordering::Relaxed), 1, "held by a waker");
+    drop(kept.take());
+    list.check_all_freed();
+    inner.check_all_freed();
+}

@@ -2,10 +2,11 @@
 
 use crate::support::{Census, current_thread, eventually, runtime};
 use nezumi_core::runtime::{Builder, Handle};
-use nezumi_core::spawn::{spawn, spawn_blocking, yield_now};
+use nezumi_core::spawn::{self, spawn, spawn_blocking, yield_now};
+use nezumi_core::task::Priority;
 use nezumi_core::time::sleep;
 use std::future::pending;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 /// Threads of this process.
@@ -192,6 +193,49 @@ fn many_cycles_leave_nothing_behind() {
     (0..1000).for_each(one);
     eventually("all threads have ended", || threads() <= threads_before);
     eventually("all descriptors are closed", || descriptors() <= descriptors_before);
+}
+
+/// Whatever stays in a queue keeps its task, and so all of the runtime.
+#[test]
+fn what_is_queued_at_any_priority_keeps_nothing_at_the_end() {
+    let spawn_some = |rt: &Handle| {
+        for priority in [Priority::High, Priority::Normal, Priority::Background] {
+            for _ in 0..3 {
+                spawn::Builder::new().priority(priority).spawn_on(async {}, rt).unwrap();
+            }
+        }
+    };
+    for is_multi_thread in [true, false] {
+        let mut builder =
+            if is_multi_thread { Builder::new_multi_thread() } else { Builder::new_current_thread() };
+        let kept = Arc::new(());
+        let rt = {
+            let kept = kept.clone();
+            // The worker looks whether it is the end before each task.
+            builder.worker_threads(1).max_spare_workers(0).event_interval(1);
+            builder.on_thread_park(move || _ = &kept);
+            builder.build().unwrap()
+        };
+        drop(builder);
+        let ((blocked, is_blocked), (end, ended)) = (mpsc::channel(), mpsc::channel::<()>());
+        let leaves_some = async move {
+            spawn_some(&Handle::current());
+            blocked.send(()).unwrap();
+            if is_multi_thread {
+                let _ = ended.recv_timeout(Duration::from_secs(20));
+            }
+        };
+        if is_multi_thread {
+            drop(rt.spawn(leaves_some))
+        } else {
+            rt.block_on(leaves_some)
+        }
+        is_blocked.recv().unwrap();
+        spawn_some(rt.handle());
+        rt.shutdown_background();
+        drop(end);
+        eventually("the runtime is gone", || Arc::strong_count(&kept) == 1);
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Spare workers: what goes on while all workers are blocked, and that nothing of it is left.
 
-use crate::support::eventually;
+use crate::support::{burn, eventually};
 use nezumi_core::runtime::{self, Runtime};
-use nezumi_core::spawn::{JoinSet, block_in_place, spawn, yield_now};
-use nezumi_core::time::sleep;
+use nezumi_core::spawn::{self, JoinSet, block_in_place, spawn, yield_now};
+use nezumi_core::task::Priority;
+use nezumi_core::time::{sleep, timeout};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
@@ -80,6 +81,70 @@ fn spares_serve_what_comes_while_all_workers_are_blocked() {
         eventually("the spares have left", || rt.metrics().num_spare_workers() == 0);
         assert_eq!(rt.block_on(rt.spawn(async { 7 })).unwrap(), 7);
         assert_eq!(rt.metrics().num_alive_tasks(), 0);
+    }
+}
+
+/// The spare that did so before is not there any more, and says nothing.
+#[test]
+fn a_worker_that_is_blocked_again_is_stood_in_for_again() {
+    let rt = runtime(1);
+    for _ in 0..3 {
+        let end = block_all(&rt, 1);
+        let task = rt.spawn(async { 7 });
+        let served = rt.block_on(async { timeout(Duration::from_secs(20), task).await });
+        end.wait();
+        assert_eq!(served.expect("while the worker was blocked").unwrap(), 7);
+        eventually("the spare has left", || rt.metrics().num_spare_workers() == 0);
+    }
+}
+
+/// They are what it comes to last.
+#[test]
+fn a_spare_that_goes_leaves_its_background_tasks_to_others() {
+    let rt = runtime(1);
+    let end = block_all(&rt, 1);
+    let tasks = rt.spawn(async {
+        let task = || async {
+            for _ in 0..40 {
+                burn(Duration::from_micros(100));
+                yield_now().await;
+            }
+        };
+        let spawn = |_| spawn::Builder::new().priority(Priority::Background).spawn(task()).unwrap();
+        (0..50).map(spawn).collect::<Vec<_>>()
+    });
+    let tasks = rt.block_on(tasks).unwrap();
+    end.wait();
+    for task in tasks {
+        rt.block_on(async { timeout(Duration::from_secs(20), task).await }).unwrap().unwrap();
+    }
+    eventually("the spare has left", || rt.metrics().num_spare_workers() == 0);
+}
+
+/// They lie with a worker, which may have fallen asleep before, and hears of them at once: the spare does not stay.
+#[test]
+fn the_timers_of_a_spare_that_goes_fire_in_time() {
+    for _ in 0..12 {
+        let rt = runtime(2);
+        let end = block_all(&rt, 2);
+        let (ended, has_ended) = mpsc::channel();
+        let waits = Arc::new(AtomicBool::new(true));
+        rt.spawn({
+            let waits = waits.clone();
+            async move {
+                while waits.load(Ordering::Relaxed) {
+                    yield_now().await;
+                }
+                sleep(Duration::from_millis(20)).await;
+                ended.send(()).unwrap();
+            }
+        });
+        eventually("a spare runs it", || rt.metrics().num_spare_workers() > 0);
+        end.wait();
+        // Until the workers sleep, one of them in the driver. Should they come late, this shows nothing.
+        thread::sleep(Duration::from_millis(10));
+        waits.store(false, Ordering::Relaxed);
+        has_ended.recv_timeout(Duration::from_secs(20)).expect("it is long past its time");
     }
 }
 

@@ -265,6 +265,18 @@ fn brought_forward_fires_earlier() {
     assert_eq!(Arc::strong_count(&waiter), 1);
 }
 
+/// Or the worker would be woken for it, in vain.
+#[test]
+fn what_is_brought_to_the_present_is_forgotten_as_a_bound() {
+    let timers = Arc::new(Timers::new());
+    let (_waiter, waker) = Waiter::new();
+    timers.advance(100);
+    let timer = Timer::armed(&timers, 5000, &waker);
+    assert_eq!(timer.bring_forward(50), Armed::Due);
+    timers.settle();
+    assert_eq!((timers.next_deadline_ms(), timers.live()), (NEVER, 0));
+}
+
 #[test]
 fn a_wheel_that_was_empty_starts_at_the_present() {
     let timers = Arc::new(Timers::new());
