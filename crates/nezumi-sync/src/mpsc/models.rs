@@ -285,6 +285,22 @@ fn try_recv_waits_for_the_sender_before() {
     });
 }
 
+/// The thread of the try takes its place meanwhile, and may be the one that the sender wakes.
+#[test]
+fn a_task_that_waits_is_woken_though_a_try_takes_the_message() {
+    loom::model(|| {
+        let (tx, mut rx) = unbounded_channel();
+        let task = StdArc::new(Count::default());
+        assert!(rx.poll_recv(&mut Context::from_waker(&Waker::from(task.clone()))).is_pending());
+        let other = tx.clone();
+        let thread = thread::spawn(move || other.send(1).unwrap());
+        tx.send(2).unwrap();
+        assert!(rx.try_recv().is_ok(), "a send has returned");
+        thread.join().unwrap();
+        assert!(task.0.load(Ordering::Relaxed) > 0, "it may look again");
+    });
+}
+
 #[test]
 fn closing_wakes_senders_that_wait_for_it() {
     loom::model(|| {

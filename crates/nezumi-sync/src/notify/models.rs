@@ -299,3 +299,22 @@ fn who_loses_the_permit_to_a_generation_sees_what_came_with_it() {
         assert!(seen || block_on(poll_once(shared.0.notified())).is_pending());
     });
 }
+
+/// Though the permit is there by the time it comes into the queue.
+#[test]
+fn whom_notify_waiters_has_reached_leaves_the_permit_that_follows_to_others() {
+    loom::model(|| {
+        let notify = Arc::new(Notify::new());
+        let early = notify.notified();
+        let notifier = {
+            let notify = notify.clone();
+            spawn(move || {
+                notify.notify_waiters();
+                notify.notify_one();
+            })
+        };
+        block_on(early);
+        notifier.join().unwrap();
+        assert!(block_on(poll_once(notify.notified())).is_ready(), "the permit is there");
+    });
+}

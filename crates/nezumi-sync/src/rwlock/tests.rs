@@ -153,6 +153,29 @@ fn owned_mapped_write_guards_keep_the_lock() {
     assert_eq!(Arc::into_inner(lock).unwrap().into_inner(), (10, [2, 30]));
 }
 
+/// Neither more nor less than their own lock has, whatever others have.
+#[test]
+fn every_guard_of_a_writer_gives_back_what_its_lock_has() {
+    let lock = Arc::new(RwLock::with_max_readers((1, 2), 2));
+    let has_two_readers = || {
+        let _both = (lock.try_read().unwrap(), lock.try_read().unwrap());
+        assert!(lock.try_read().is_err());
+    };
+    let (write, write_owned) = (|| lock.try_write().unwrap(), || lock.clone().try_write_owned().unwrap());
+    let ends: [&dyn Fn(); 6] = [
+        &|| drop(write()),
+        &|| drop(RwLockWriteGuard::map(write(), |pair| &mut pair.1)),
+        &|| drop(RwLockWriteGuard::downgrade(write())),
+        &|| drop(write_owned()),
+        &|| drop(OwnedRwLockWriteGuard::map(write_owned(), |pair| &mut pair.1)),
+        &|| drop(write_owned().downgrade()),
+    ];
+    for end in ends {
+        end();
+        has_two_readers();
+    }
+}
+
 #[test]
 fn downgraded_parts_are_read_by_many() {
     let lock = Arc::new(RwLock::new((1, 2)));

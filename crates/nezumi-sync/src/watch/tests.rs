@@ -73,6 +73,17 @@ fn marks_change_what_counts_as_seen() {
 }
 
 #[test]
+fn a_clone_has_seen_what_its_original_has() {
+    let (tx, mut rx) = channel(1);
+    tx.send(2).unwrap();
+    assert!(rx.clone().has_changed().unwrap());
+    rx.mark_unchanged();
+    assert!(!rx.clone().has_changed().unwrap());
+    rx.mark_changed();
+    assert!(rx.clone().has_changed().unwrap());
+}
+
+#[test]
 fn the_last_value_is_seen_before_the_end() {
     let (tx, mut rx) = channel(0);
     tx.send(1).unwrap();
@@ -196,6 +207,15 @@ fn wait_for_is_shown_the_current_value_first_and_marks_what_it_is_shown() {
     // Dropped while it waits: what was shown stays seen.
     assert!(poll_once(pin!(rx.wait_for(|_| false))).is_pending());
     assert!(poll_once(pin!(rx.changed())).is_pending());
+}
+
+#[test]
+fn what_wait_for_finds_at_once_says_whether_it_was_seen_before() {
+    let (tx, mut rx) = channel(1);
+    assert!(!block_on(rx.wait_for(|_| true)).unwrap().has_changed());
+    tx.send(2).unwrap();
+    assert!(block_on(rx.wait_for(|_| true)).unwrap().has_changed());
+    assert!(!block_on(rx.wait_for(|_| true)).unwrap().has_changed(), "marked by the wait before");
 }
 
 #[test]

@@ -35,6 +35,14 @@ fn what_a_burst_needed_is_freed() {
 }
 
 #[test]
+fn two_blocks_are_kept_for_later_and_no_more() {
+    let (tx, mut rx) = unbounded_channel();
+    (0..10 * BLOCK).for_each(|n| tx.send(n).unwrap());
+    let spare = std::iter::from_fn(|| rx.try_recv().ok().map(|_| rx.blocks().unwrap()[2]));
+    assert_eq!(spare.max(), Some(2));
+}
+
+#[test]
 fn a_small_bound_needs_no_blocks() {
     assert_eq!(channel::<u8>(BLOCK - 1).1.blocks(), None);
     assert_eq!(channel::<u8>(BLOCK).1.blocks(), Some([1, 0, 0]));
