@@ -297,6 +297,16 @@ mod tests {
         assert_eq!(std::sync::Arc::strong_count(&count), 1, "no waker is left behind");
     }
 
+    /// However long its writer stays.
+    #[test]
+    fn what_is_on_the_way_goes_with_its_reader() {
+        let (mut a, b) = duplex(4);
+        block_on(a.write_all(b"abc")).unwrap();
+        assert!(format!("{a:?}").contains("write: Pipe { buffered: 3"));
+        drop(b);
+        assert!(format!("{a:?}").contains("write: Pipe { buffered: 0"));
+    }
+
     #[test]
     fn no_capacity_is_refused() {
         let payload = catch_unwind(|| duplex(0)).unwrap_err();

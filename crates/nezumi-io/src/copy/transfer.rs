@@ -205,6 +205,15 @@ mod tests {
     }
 
     #[test]
+    fn an_error_of_the_reader_ends_it_though_the_writer_waits() {
+        let mut source = Source::new([Step::Bytes(b"a"), Step::Fail(ErrorKind::NotFound)]);
+        let mut sink = Sink::new([Step::Pending]);
+        let ended = poll(&mut Transfer::new(8), &mut source, &mut sink);
+        assert!(matches!(ended, Poll::Ready(Err(error)) if error.kind() == ErrorKind::NotFound));
+        assert_eq!(sink.written(), b"");
+    }
+
+    #[test]
     fn a_lie_shows_nothing() {
         for lie in LIES {
             if lie == Lie::Zero {
