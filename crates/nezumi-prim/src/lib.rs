@@ -4,12 +4,13 @@
 //! the standard library's; `--cfg nezumi_loom` gets loom's, `--cfg nezumi_shuttle` shuttle's, `--cfg nezumi_chaos` the standard
 //! library's with hold-ups, and `--cfg nezumi_count` the same with counters. No other crate of the workspace names a model checker outside its tests.
 //!
-//! Beside the switch stand the few primitives that everything above needs: [`CachePadded`], [`Parker`] and
-//! [`FastRand`].
+//! Beside the switch stand the few primitives that everything above needs: [`CachePadded`], [`Parker`],
+//! [`FastRand`], and memory that a thread uses over and over ([`block`]).
 //!
 //! What a model cannot express is said where it is worked around: loom treats `SeqCst` accesses as `AcqRel` and honours
 //! only `fence(SeqCst)`; shuttle treats every ordering as `SeqCst`.
 
+pub mod block;
 pub mod cell;
 #[cfg(nezumi_chaos)]
 pub mod chaos;

@@ -8,7 +8,7 @@ use super::worker::{Step, Worker};
 use crate::blocking::{Duty, SpawnError};
 use crate::runtime::Handle;
 use crate::spawn::BlockingJob;
-use crate::task::Blocks;
+use nezumi_prim::block::Blocks;
 use nezumi_wake::{coop, defer, entered, rng};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};

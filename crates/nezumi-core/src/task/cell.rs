@@ -1,11 +1,11 @@
 //! The one allocation of a task.
 
-use super::block;
 use super::join_waker::JoinWaker;
 use super::registry::NOWHERE;
 use super::state::{Snapshot, State};
 use super::vtable::Vtable;
 use super::{Id, JoinError, Origin, Priority, Schedule};
+use nezumi_prim::block;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_prim::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use nezumi_trace::TaskSpan;

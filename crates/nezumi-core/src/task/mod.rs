@@ -20,10 +20,9 @@
 //! its poller, by the shutdown of its own scheduler's thread, or never abroad; panics of user code (poll, drop of the future,
 //! drop of the output, a waker) end in the `JoinError` or nowhere, and leave no count wrong.
 //!
-//! Tests: `state` (transitions), `block`, `tests` (panics, counts, one thread), `models` (loom).
+//! Tests: `state` (transitions), `tests` (panics, counts, one thread), `models` (loom).
 
 mod abort;
-mod block;
 mod cell;
 mod error;
 mod id;
@@ -43,7 +42,6 @@ mod models;
 mod tests;
 
 pub use abort::AbortHandle;
-pub(crate) use block::Blocks;
 pub(crate) use cell::{Header, scheduler_of};
 pub use error::JoinError;
 pub use id::{Id, id, try_id};

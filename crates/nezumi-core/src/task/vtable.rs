@@ -1,9 +1,9 @@
 //! What can be done with a task whose future's type is not known.
 
-use super::block;
 use super::cell::{Cell, Header};
 use super::run;
 use super::{JoinError, Runnable, Schedule};
+use nezumi_prim::block;
 use nezumi_wake::contain;
 use std::future::Future;
 use std::ptr::NonNull;

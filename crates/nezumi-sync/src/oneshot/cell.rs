@@ -1,6 +1,7 @@
 //! The one allocation of a oneshot channel: the state word and the three cells that it guards.
 
 use super::state::{OnLeave, Side, Snapshot, State};
+use nezumi_prim::block;
 use nezumi_prim::cell::UnsafeCell;
 use nezumi_wake::drop_each;
 use std::mem::MaybeUninit;
@@ -16,12 +17,17 @@ pub(super) struct Channel<T> {
 
 impl<T> Channel<T> {
     pub(super) fn allocate() -> NonNull<Self> {
-        NonNull::from(Box::leak(Box::new(Self {
-            state: State::new(),
-            tx_waker: UnsafeCell::new(MaybeUninit::uninit()),
-            rx_waker: UnsafeCell::new(MaybeUninit::uninit()),
-            value: UnsafeCell::new(MaybeUninit::uninit()),
-        })))
+        let room = block::room::<Self>();
+        // SAFETY: the room is ours.
+        unsafe {
+            room.write(Self {
+                state: State::new(),
+                tx_waker: UnsafeCell::new(MaybeUninit::uninit()),
+                rx_waker: UnsafeCell::new(MaybeUninit::uninit()),
+                value: UnsafeCell::new(MaybeUninit::uninit()),
+            });
+        }
+        room
     }
 
     #[inline]
@@ -46,7 +52,7 @@ impl<T> Channel<T> {
         if unsafe { channel.as_ref() }.state.leave(side) == OnLeave::Free {
             // SAFETY: both sides are gone; the second one is the only to see `Free`. The cells hold nothing any more, and
             // would not drop it.
-            drop(unsafe { Box::from_raw(channel.as_ptr()) });
+            unsafe { block::free(channel) };
         }
     }
 

@@ -1,8 +1,7 @@
-//! Memory for tasks.
+//! Memory for what is made and freed all the time: tasks, and channels for one value.
 //!
-//! Called by `cell` (a task is made) and `vtable` (a task is freed). A thread that runs a scheduler keeps a few of the blocks that it freed, by
-//! size, and makes the next tasks of them: a pop from a list of its own where the allocator takes some twenty nanoseconds for the pair. All
-//! other threads go to the allocator.
+//! A thread that runs a scheduler keeps a few of the blocks that it freed, by size, and makes the next ones of them: a pop from a list of its own
+//! where the allocator takes some twenty nanoseconds for the pair. All other threads go to the allocator.
 //!
 //! A block may be freed on another thread than it was made on; it then stays with that one. Nothing is shared, so there is nothing to
 //! synchronise. What is kept is bounded by [`KEPT_BYTES`] for each size.
@@ -11,6 +10,7 @@
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
+use std::fmt;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
@@ -27,7 +27,7 @@ struct Link {
 }
 
 /// The blocks that one thread keeps.
-pub(crate) struct Blocks {
+pub struct Blocks {
     lists: [List; SIZES],
 }
 
@@ -36,18 +36,20 @@ struct List {
     len: Cell<usize>,
 }
 
-nezumi_prim::thread_local! {
+crate::thread_local! {
     static HERE: Cell<*const Blocks> = Cell::new(ptr::null());
 }
 
 /// Gives the thread back what it kept its blocks in before.
-pub(crate) struct Kept<'a> {
+pub struct Kept<'a> {
     former: *const Blocks,
     _blocks: PhantomData<&'a Blocks>,
 }
 
 impl Blocks {
-    pub(crate) const fn new() -> Self {
+    /// None yet.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { lists: [const { List { first: Cell::new(ptr::null_mut()), len: Cell::new(0) } }; SIZES] }
     }
 
@@ -56,8 +58,27 @@ impl Blocks {
     /// # Safety
     ///
     /// The guard is dropped, on this thread, before `self` goes or moves to another thread; guards are dropped in the reverse order.
-    pub(crate) unsafe fn keep_here(&self) -> Kept<'_> {
+    pub unsafe fn keep_here(&self) -> Kept<'_> {
         Kept { former: HERE.with(|here| here.replace(self)), _blocks: PhantomData }
+    }
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Blocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kept = self.lists.iter().map(|list| list.len.get());
+        f.debug_list().entries(kept).finish()
+    }
+}
+
+impl fmt::Debug for Kept<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Kept")
     }
 }
 
@@ -115,7 +136,9 @@ const fn layout_of(size: usize) -> Layout {
 
 /// Room for a `T` on the heap, to be written in place: what is built elsewhere and moved here costs a copy of all of it.
 #[inline]
-pub(super) fn room<T>() -> NonNull<T> {
+#[must_use]
+pub fn room<T>() -> NonNull<T> {
+    const { assert!(size_of::<T>() > 0, "what takes no room needs none") };
     let Some(size) = (const { size_of_block::<T>() }) else {
         return allocate(Layout::new::<T>()).cast();
     };
@@ -126,8 +149,7 @@ pub(super) fn room<T>() -> NonNull<T> {
 
 #[inline(never)]
 fn allocate(layout: Layout) -> NonNull<u8> {
-    debug_assert!(layout.size() > 0);
-    // SAFETY: a task has a header, so that no layout here is of size zero.
+    // SAFETY: `room` lets nothing through that is of size zero.
     NonNull::new(unsafe { alloc(layout) }).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
@@ -137,7 +159,7 @@ fn allocate(layout: Layout) -> NonNull<u8> {
 ///
 /// `value` stands in a `room`, and nobody uses it any more.
 #[inline]
-pub(super) unsafe fn free<T>(value: NonNull<T>) {
+pub unsafe fn free<T>(value: NonNull<T>) {
     /// Frees the memory also when the value's drop panics.
     struct Block<T>(NonNull<T>);
 
