@@ -191,7 +191,6 @@ impl<T> Sender<T> {
     ///
     /// The caller said the sender's last word and cleared the `WAITS` bits of the wakers named; the channel is not touched
     /// again.
-    #[cold]
     unsafe fn take_leave_wake(channel: NonNull<Channel<T>>, tx: bool, rx: bool) {
         // SAFETY: we have not left.
         let shared = unsafe { channel.as_ref() };
