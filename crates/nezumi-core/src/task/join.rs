@@ -94,14 +94,18 @@ impl<T> JoinHandle<T> {
     }
 
     /// Registers `waker` unless the task is complete. `Ready` means that the output may be taken.
+    #[inline]
     pub(crate) fn poll_complete(&self, waker: &Waker) -> Poll<()> {
+        let now = self.task.state.load();
+        if now.is_complete() { Poll::Ready(()) } else { self.register(waker, now.is_join_waker_set()) }
+    }
+
+    /// Of a task that was not complete just now. Apart, so that whoever finds it complete keeps nothing for this.
+    #[inline(never)]
+    fn register(&self, waker: &Waker, is_one_there: bool) -> Poll<()> {
         let header: &Header = &self.task;
         let state: &State = &header.state;
-        let now = state.load();
-        if now.is_complete() {
-            return Poll::Ready(());
-        }
-        if now.is_join_waker_set() {
+        if is_one_there {
             // Only we put wakers there. If this one is there still it will be woken, and if it has just been taken out, to be woken, then it
             // is being woken.
             if header.join_waker.is(waker) {

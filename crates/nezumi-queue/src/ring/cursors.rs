@@ -1,6 +1,7 @@
 //! The three cursors and the HOT bit, packed; every transition is a pure function.
 
-/// `tail:16 | head:16 | steal:16`, HOT in the lowest bit. The tail is on top: when it wraps, the carry falls off.
+/// `tail:16 | head:16 | steal:16`, HOT in the lowest bit. The tail, which moves most, is on top: it is added to in place, and when it wraps the
+/// carry falls off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cursors(u64);
 
@@ -25,10 +26,7 @@ impl Cursors {
     #[inline]
     fn new(steal: u16, head: u16, tail: u16, hot: bool) -> Self {
         Cursors(
-            u64::from(tail) << TAIL
-                | u64::from(head) << HEAD
-                | u64::from(steal) << STEAL
-                | if hot { HOT } else { 0 },
+            u64::from(tail) << TAIL | u64::from(head) << HEAD | u64::from(steal) << STEAL | u64::from(hot),
         )
     }
 
@@ -87,7 +85,8 @@ impl Cursors {
 
     #[inline]
     pub(super) fn pushed(self, count: usize, hot: bool) -> Self {
-        Self::new(self.steal(), self.head(), self.tail_plus(count), hot)
+        let tail_moved = self.0.wrapping_add((count as u64) << TAIL);
+        Cursors((tail_moved & !HOT) | u64::from(hot))
     }
 
     /// By the owner: what it takes is free at once, unless a thief in front of it is still copying.
@@ -101,7 +100,7 @@ impl Cursors {
     /// By the owner. Nothing behind the new tail was marked: there is one bit, and it was the old tail's.
     #[inline]
     pub(super) fn popped_back(self) -> Self {
-        Self::new(self.steal(), self.head(), self.tail().wrapping_sub(1), false)
+        Cursors(self.0.wrapping_sub(1 << TAIL) & !HOT)
     }
 
     /// By a thief: `steal` stays behind until the slots have been read.
@@ -115,5 +114,28 @@ impl Cursors {
     #[inline]
     pub(super) fn released(self) -> Self {
         Self::new(self.head(), self.head(), self.tail(), self.is_hot())
+    }
+}
+
+#[cfg(all(test, not(any(nezumi_loom, nezumi_shuttle))))]
+mod tests {
+    use super::Cursors;
+
+    #[test]
+    fn the_tail_moves_in_place_and_wraps_alone() {
+        for (steal, head, tail) in
+            [(0, 0, 0), (7, 9, 9), (65_534, 65_535, 65_535), (65_535, 0, 2), (1, 65_535, 0)]
+        {
+            for was_hot in [false, true] {
+                let now = Cursors::new(steal, head, tail, was_hot);
+                for hot in [false, true] {
+                    for count in [0, 1, 2, 300] {
+                        let pushed = Cursors::new(steal, head, tail.wrapping_add(count), hot);
+                        assert_eq!(now.pushed(usize::from(count), hot), pushed);
+                    }
+                }
+                assert_eq!(now.popped_back(), Cursors::new(steal, head, tail.wrapping_sub(1), false));
+            }
+        }
     }
 }
