@@ -315,15 +315,18 @@ fn a_busy_worker_takes_over_from_one_that_is_stuck() {
     rt.block_on(rt.spawn(async { thread::sleep(Duration::from_millis(50)) })).unwrap();
     reports.recv_timeout(Duration::from_secs(20)).expect("it looks as long as it can");
 
-    // First the one that will be stuck, so that the busy one gets the other worker.
+    // First the one that will be stuck, so that the busy one gets the other worker: together they might come to one, and the watch does not look.
     let (begun, has_begun) = mpsc::channel();
+    let (in_poll, is_in_poll) = mpsc::channel();
     let stuck = rt.spawn(async move {
+        in_poll.send(()).unwrap();
         has_begun.recv_timeout(Duration::from_secs(20)).unwrap();
         let (ran, has_run) = mpsc::channel();
         // The next of its own worker, which does not come to it.
         spawn(async move { ran.send(()).unwrap() });
         has_run.recv_timeout(Duration::from_secs(20))
     });
+    is_in_poll.recv_timeout(Duration::from_secs(20)).expect("a worker is free for it");
     let end = Arc::new(AtomicBool::new(false));
     let busy = rt.spawn({
         let end = end.clone();
