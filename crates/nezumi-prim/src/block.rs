@@ -4,7 +4,7 @@
 //! where the allocator takes some twenty nanoseconds for the pair. All other threads go to the allocator.
 //!
 //! A block may be freed on another thread than it was made on; it then stays with that one. Nothing is shared, so there is nothing to
-//! synchronise. What is kept is bounded by [`KEPT_BYTES`] for each size.
+//! synchronise. What is kept is bounded, 16 KiB for each size.
 //!
 //! Tests: below.
 
