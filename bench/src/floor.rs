@@ -1,14 +1,15 @@
 //! What the kernel alone makes of two workloads, without a runtime.
 //!
-//! Of `interference`: a server with a thread for each connection. There nothing waits behind anything but for a core, and the kernel divides these. A runtime with fewer threads cannot do
-//! better than its workers' share of that, unless it asks the kernel for more than a thread's share. So where the tail here is
-//! as long as a runtime's, no scheduler of tasks can shorten it.
+//! Of `interference`: a server with a thread for each connection. There nothing waits behind anything but for a core, and the
+//! kernel divides these. A runtime with fewer threads cannot do better than its workers' share of that, unless it asks the kernel
+//! for more than a thread's share. So where the tail here is as long as a runtime's, no scheduler of tasks can shorten it.
 //!
 //! How the answer could mislead: more threads that are runnable get more of the cores than the few of a runtime, whose client
 //! competes with them all the same.
 //!
-//! Of `rescue`: a thread that looks once in a millisecond has seen a worker stuck at its second look, and wakes another thread. What two naps and a wake take
-//! at the most, in as many tries, no watch can be quicker than that naps as long.
+//! Of `rescue`: who looks at a worker once in a millisecond has seen it stuck at the second look, and wakes another thread. Where
+//! the block begins just after a look, that is two naps and a wake; so what these take at the most, in as many tries, no watch can
+//! undercut that naps as long. Its median can be less: most blocks begin in the middle of a nap.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -27,9 +28,11 @@ pub(crate) const HEAVY: Duration = Duration::from_millis(10);
 const OVERHEAD: Duration = Duration::from_micros(30);
 const LOAD: f64 = 0.5;
 
+/// How long a worker of `rescue` is blocked.
+pub(crate) const BLOCKED: Duration = Duration::from_millis(20);
+/// From the end of one block to the next.
+pub(crate) const REST: Duration = Duration::from_millis(3);
 const NAP: Duration = Duration::from_millis(1);
-/// From one try to the next, as between two blocks of `rescue`.
-const BETWEEN: Duration = Duration::from_millis(23);
 
 /// Requests per second that are half of what the cores have time for.
 pub(crate) fn rate(heavy_share: f64) -> f64 {
@@ -71,7 +74,7 @@ fn naps(times: usize) -> Vec<Duration> {
     let (wake, woken) = mpsc::channel::<Instant>();
     let sleeper = thread::spawn(move || woken.iter().map(|begun| begun.elapsed()).collect::<Vec<_>>());
     for _ in 0..times {
-        thread::sleep(BETWEEN);
+        thread::sleep(BLOCKED + REST);
         let begun = Instant::now();
         thread::sleep(NAP);
         thread::sleep(NAP);

@@ -17,15 +17,13 @@ use std::time::{Duration, Instant};
 
 use super::{rt, start};
 use crate::case::{Case, Done, Round, Setup};
+use crate::floor::{BLOCKED, REST};
 use rt::io::AsyncReadExt;
 use rt::net::UnixStream;
 use rt::runtime::Runtime;
 
-const BLOCKED: Duration = Duration::from_millis(20);
 /// How long after it was armed a timer is due.
 const SOON: Duration = Duration::from_millis(1);
-/// From the end of one block to the next.
-const REST: Duration = Duration::from_millis(3);
 
 pub(crate) fn cases() -> Vec<Case> {
     // A spare needs a thread, and is begun only when it is known that the worker does not compute.

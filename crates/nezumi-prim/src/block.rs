@@ -4,7 +4,7 @@
 //! where the allocator takes some twenty nanoseconds for the pair. All other threads go to the allocator.
 //!
 //! A block may be freed on another thread than it was made on; it then stays with that one. Nothing is shared, so there is nothing to
-//! synchronise. What is kept is bounded, 16 KiB for each size.
+//! synchronise. What is kept is bounded by `KEPT_BYTES` for each size.
 //!
 //! Tests: below.
 
@@ -41,6 +41,7 @@ crate::thread_local! {
 }
 
 /// Gives the thread back what it kept its blocks in before.
+#[derive(Debug)]
 pub struct Kept<'a> {
     former: *const Blocks,
     _blocks: PhantomData<&'a Blocks>,
@@ -73,12 +74,6 @@ impl fmt::Debug for Blocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kept = self.lists.iter().map(|list| list.len.get());
         f.debug_list().entries(kept).finish()
-    }
-}
-
-impl fmt::Debug for Kept<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Kept")
     }
 }
 

@@ -98,17 +98,24 @@ fn expiry_races_a_submit_without_shutdown() {
     });
 }
 
+/// A submit by another thread.
+fn submit(
+    pool: &Arc<Pool<Count, Nowhere>>,
+    fates: &Arc<Fates>,
+    duty: Duty,
+) -> thread::JoinHandle<Result<(), SpawnError<Count>>> {
+    let (pool, fates) = (pool.clone(), fates.clone());
+    thread::spawn(move || pool.spawn(Count(fates), duty, &Nowhere))
+}
+
 #[test]
 fn a_full_pool_runs_what_waits() {
     loom::model(|| {
         let pool = Arc::new(pool(1, Duration::MAX));
         let fates = Arc::new(Fates::default());
-        let other = {
-            let (pool, fates) = (pool.clone(), fates.clone());
-            thread::spawn(move || pool.spawn(Count(fates), Duty::Mandatory, &Nowhere).unwrap())
-        };
+        let other = submit(&pool, &fates, Duty::Mandatory);
         pool.spawn(Count(fates.clone()), Duty::Mandatory, &Nowhere).unwrap();
-        other.join().unwrap();
+        other.join().unwrap().unwrap();
         assert_eq!(pool.threads(), 1);
         assert!(pool.shutdown(None));
         assert_eq!(fates.counts(), (2, 0));
@@ -121,16 +128,13 @@ fn shutdown_races_a_submit() {
         let pool = Arc::new(pool(2, Duration::MAX));
         let fates = Arc::new(Fates::default());
         pool.spawn(Count(fates.clone()), Duty::Optional, &Nowhere).unwrap();
-        let other = {
-            let (pool, fates) = (pool.clone(), fates.clone());
-            thread::spawn(move || match pool.spawn(Count(fates), Duty::Optional, &Nowhere) {
-                Ok(()) => 0,
-                Err(SpawnError::ShuttingDown(_)) => 1,
-                Err(SpawnError::NoThreads(..)) => unreachable!("a model refuses no threads"),
-            })
-        };
+        let other = submit(&pool, &fates, Duty::Optional);
         assert!(pool.shutdown(None));
-        let refused = other.join().unwrap();
+        let refused = match other.join().unwrap() {
+            Ok(()) => 0,
+            Err(SpawnError::ShuttingDown(_)) => 1,
+            Err(SpawnError::NoThreads(..)) => unreachable!("a model refuses no threads"),
+        };
         let (ran, cancelled) = fates.counts();
         assert_eq!(ran + cancelled + refused, 2, "each has one fate");
     });
@@ -142,13 +146,10 @@ fn shutdown_races_the_first_submit() {
     loom::model(|| {
         let pool = Arc::new(pool(1, Duration::MAX));
         let fates = Arc::new(Fates::default());
-        let other = {
-            let (pool, fates) = (pool.clone(), fates.clone());
-            thread::spawn(move || pool.spawn(Count(fates), Duty::Optional, &Nowhere).is_ok())
-        };
+        let other = submit(&pool, &fates, Duty::Optional);
         assert!(pool.shutdown(None));
         let (ran, cancelled) = fates.counts();
-        let is_accepted = other.join().unwrap();
+        let is_accepted = other.join().unwrap().is_ok();
         assert_eq!(ran + cancelled, usize::from(is_accepted), "by then");
     });
 }

@@ -26,7 +26,10 @@ impl Cursors {
     #[inline]
     fn new(steal: u16, head: u16, tail: u16, hot: bool) -> Self {
         Cursors(
-            u64::from(tail) << TAIL | u64::from(head) << HEAD | u64::from(steal) << STEAL | u64::from(hot),
+            u64::from(tail) << TAIL
+                | u64::from(head) << HEAD
+                | u64::from(steal) << STEAL
+                | (HOT * u64::from(hot)),
         )
     }
 
@@ -86,7 +89,7 @@ impl Cursors {
     #[inline]
     pub(super) fn pushed(self, count: usize, hot: bool) -> Self {
         let tail_moved = self.0.wrapping_add((count as u64) << TAIL);
-        Cursors((tail_moved & !HOT) | u64::from(hot))
+        Cursors((tail_moved & !HOT) | (HOT * u64::from(hot)))
     }
 
     /// By the owner: what it takes is free at once, unless a thief in front of it is still copying.
